@@ -1,0 +1,38 @@
+"""What every test stands on: no network, one thread a library, and files kept beside the checkout."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def shared_path(relative: str = "") -> Path | None:
+    """A file kept outside the checkout: under $CORPUSMILL_SHARED, else ../shared. None where it is missing."""
+    root = Path(os.environ.get("CORPUSMILL_SHARED") or CHECKOUT.parent / "shared")
+    path = root / relative
+    return path if path.exists() else None
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The root of the checkout."""
+    return CHECKOUT
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """`shared("cases/cases.yaml")` is the path of a shared file; the test skips, with the reason, where it is missing."""
+
+    def find(relative: str = "") -> Path:
+        path = shared_path(relative)
+        if path is None:
+            pytest.skip(f"{relative or 'shared files'} not found; set CORPUSMILL_SHARED to the folder that holds it")
+        return path
+
+    return find
