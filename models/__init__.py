@@ -1,0 +1,1 @@
+"""Encoders, tokenizers and the arithmetic of what they cost. Imports neither transforms nor pipelines."""

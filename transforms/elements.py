@@ -1,0 +1,58 @@
+"""What flows between the stages: small frozen records with deterministic coders. Texts and vectors never do.
+
+Every offset is a code point offset `[start, end)` into a document's snapshot.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+BlockKind = Literal["heading", "paragraph", "list", "quote", "table", "code", "page"]
+
+
+class Block(msgspec.Struct, frozen=True, array_like=True):
+    """A span of a snapshot with the author's own structure.
+
+    Blocks are sorted by `start` and do not overlap, except that a `page` block spans the blocks of its page.
+    `level` is a heading's depth from 1. `header_end` is where a table's header rows end (separator line included);
+    it equals `start` for a table without a header and for every other kind.
+    """
+
+    kind: BlockKind
+    start: int
+    end: int
+    level: int = 0
+    header_end: int = 0
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A document's immutable text with its blocks. `counts` are outcomes such as `replaced_nul`."""
+
+    text: str
+    blocks: tuple[Block, ...] = ()
+    counts: Mapping[str, int] = {}
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """A retrieval unit: `snapshot.text[start:end] == text`; `context` is put in front of the embedded text only."""
+
+    start: int
+    end: int
+    text: str
+    n_tokens: int
+    context: str = ""
+    heading_path: tuple[str, ...] = ()
+
+    @property
+    def embedded_text(self) -> str:
+        """What the encoder is given: context, a line feed, and the text; the text alone where there is no context."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+class CutDocument(msgspec.Struct, frozen=True):
+    """The units of one document, in order, with counted outcomes such as `moved_cuts` or `trimmed_contexts`."""
+
+    units: tuple[Unit, ...]
+    chunker: str
+    counts: Mapping[str, int] = {}

@@ -1,0 +1,1 @@
+"""The versioned layout: immutable content-addressed files, manifests, and one pointer that is swapped."""
