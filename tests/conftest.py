@@ -27,7 +27,7 @@ def checkout() -> Path:
 
 @pytest.fixture(scope="session")
 def shared():
-    """`shared("cases/cases.yaml")` is the path of a shared file; the test skips, with the reason, where it is missing."""
+    """`shared("cases/cases.yaml")` is the path of a shared file; the test skips, saying why, where it is missing."""
 
     def find(relative: str = "") -> Path:
         path = shared_path(relative)
