@@ -4,8 +4,7 @@ The sections come from `transforms.settings` and `models.settings`. Names are un
 no section: `--window-tokens 200` sets `window_tokens` of `[chunking]`.
 """
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from pydantic_core import ErrorDetails
 from models.errors import SettingsError
 from models.settings import EncoderSettings, Section
 from pipelines.settings_file import read_settings_file
+from pipelines.wording import shown, suggestion
 from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings
 
 
@@ -91,10 +91,22 @@ class Setting:
     @property
     def unit(self) -> str:
         """The unit of a number, read off its name; empty for texts, choices and switches."""
-        branches = self.schema.get("anyOf", [self.schema])
-        if not any(branch.get("type") in ("integer", "number") for branch in branches):
+        if self.metavar != "N":
             return ""
         return next((unit for part, unit in _UNITS.items() if part in self.name.split("_")), "number")
+
+    @property
+    def metavar(self) -> str:
+        """The word that stands for the value in help texts."""
+        numeric = any(branch.get("type") in ("integer", "number") for branch in self.schema.get("anyOf", [self.schema]))
+        return "N" if numeric else "NAME" if self.choices else "TEXT"
+
+    @property
+    def facts(self) -> str:
+        """Choices or unit, and the default, such as `tokens; default 32`."""
+        kind = f"one of {', '.join(self.choices)}" if self.choices else self.unit
+        default = f"default {in_words(self.default)}"
+        return f"{kind}; {default}" if kind else default
 
     def parse(self, text: str | list[str] | bool) -> Any:
         """A flag's text as the setting's type; the text itself where that fails, for validation to name it."""
@@ -141,16 +153,17 @@ def load_settings(file: str | Path | None = None, overrides: Mapping[str, Any] |
         raise SettingsError(_one_line(error.errors()[0])) from error
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """`; did you mean window_tokens?` where a known word is close, else nothing."""
-    close = difflib.get_close_matches(word[:100], list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+def in_words(value: Any) -> str:
+    """A setting's value as a person writes it.
 
-
-def shown(value: object) -> str:
-    """A value as a message shows it: on one line, in ASCII, at most 80 characters."""
-    text = ascii(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    >>> [in_words(value) for value in (None, True, ("a", "b"), "", 0.2)]
+    ['none', 'yes', 'a b', 'empty', '0.2']
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        value = " ".join(value)
+    return "none" if value is None else "empty" if value == "" else str(value)
 
 
 def _checked_sections(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,203 @@
+"""The command line: commands, their arguments, and one flag for every setting."""
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from models.errors import SettingsError
+from pipelines.wording import suggestion
+
+_SETTING_PREFIX = "setting:"
+_HOURS = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: what it does in one line, its arguments, and whether flags it does not know may be Beam's."""
+
+    name: str
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    takes_beam_flags: bool = False
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, except that a mistake is a `SettingsError` of one line, and flags are never abbreviated."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(allow_abbrev=False, **arguments)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print."""
+        raise SettingsError(f"{message}; see {self.prog} --help")
+
+
+def build_parser(only: str | None = None) -> Parser:
+    """The whole parser; with `only`, a command's name, no other command's flags, which is much quicker."""
+    parser = Parser(prog="corpusmill", description="Turns a corpus into a searchable, incrementally maintained index.")
+    parser.add_argument("--version", dest="print_version", action="store_true", help="print the version of corpusmill")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for command in COMMANDS.values():
+        sub = commands.add_parser(command.name, help=command.help, description=_sentence(command.help))
+        if only is None or only == command.name:
+            command.add_arguments(sub)
+            sub.add_argument("--json", action="store_true", help="print one JSON object (its keys: docs/json.md)")
+    return parser
+
+
+def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The parsed arguments, and the flags left for Beam.
+
+    Raises:
+        SettingsError: for an unknown command or flag, or a value that cannot be.
+    """
+    name = next((word for word in argv if not word.startswith("-")), None)
+    if name is not None and name not in COMMANDS:
+        hint = suggestion(name, COMMANDS) or f"; the commands are {', '.join(COMMANDS)}"
+        raise SettingsError(f"unknown command {name!a}{hint}")
+    parser = build_parser(only=name or "")
+    arguments, rest = parser.parse_known_args(list(argv))
+    if rest and not (name and COMMANDS[name].takes_beam_flags):
+        flags = flags_of(parser, name)
+        raise SettingsError(f"unknown argument {rest[0]!a}{suggestion(rest[0].split('=')[0], flags)}")
+    return arguments, rest
+
+
+def flags_of(parser: argparse.ArgumentParser, command: str | None) -> list[str]:
+    """Every flag of `command`, or the program's own."""
+    target = subparsers_of(parser)[command] if command else parser
+    return [flag for action in target._actions for flag in action.option_strings]
+
+
+def subparsers_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parser of each command."""
+    (action,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(action.choices)
+
+
+def setting_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings given as flags, by name, as text."""
+    given = vars(arguments).items()
+    return {name.removeprefix(_SETTING_PREFIX): text for name, text in given if name.startswith(_SETTING_PREFIX)}
+
+
+def add_setting_flags(parser: argparse.ArgumentParser, *sections: str) -> None:
+    """One flag for every setting of `sections`, worded by the settings' own schema."""
+    from pipelines.config import Settings, setting_fields
+
+    for section in sections:
+        group = parser.add_argument_group(f"settings [{section}]", Settings.model_fields[section].description)
+        for setting in setting_fields().values():
+            if setting.section != section:
+                continue
+            text = f"{setting.description} ({setting.facts})".replace("%", "%%")
+            options: dict[str, Any] = {"metavar": setting.metavar}
+            if setting.is_switch:
+                options = {"action": argparse.BooleanOptionalAction}
+            elif setting.is_list:
+                options |= {"nargs": "+", "action": "extend"}
+            group.add_argument(
+                setting.flag, dest=_SETTING_PREFIX + setting.name, default=argparse.SUPPRESS, help=text, **options
+            )
+
+
+def hours(text: str) -> float:
+    """A duration such as 30m, 24h or 7d, in hours.
+
+    >>> hours("30m"), hours("7d")
+    (0.5, 168.0)
+    """
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smhdw])", text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!a} must be a number with a unit, such as 30m, 24h or 7d")
+    return float(match[1]) * _HOURS[match[2]]
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!a} must be a whole number above 0")
+    return int(text)
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def _add_root(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("root", metavar="ROOT", help="folder of the index")
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE", help="settings file, .toml or .yaml; flags go over it")
+
+
+def _ingest(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", metavar="ROOT", required=True, help="folder of the index; made if missing")
+    _add_config(parser)
+    parser.epilog = "Any other flag is handed to Apache Beam, such as --runner or --direct_num_workers."
+    add_setting_flags(parser, "reading", "chunking", "encoder", "index", "run")
+
+
+def _search(parser: argparse.ArgumentParser) -> None:
+    _add_root(parser)
+    parser.add_argument("question", metavar="QUESTION", help="what to look for")
+    parser.add_argument("--k", type=positive, default=10, metavar="N", help="hits at most (a number, default 10)")
+    parser.add_argument("--version", metavar="V", help="search this version (default: the current one)")
+    add_setting_flags(parser, "encoder")
+
+
+def _status(parser: argparse.ArgumentParser) -> None:
+    _add_root(parser)
+
+
+def _verify(parser: argparse.ArgumentParser) -> None:
+    _add_root(parser)
+    parser.add_argument("--version", metavar="V", help="verify this version (default: the current one)")
+
+
+def _versions(parser: argparse.ArgumentParser) -> None:
+    _add_root(parser)
+
+
+def _rollback(parser: argparse.ArgumentParser) -> None:
+    _add_root(parser)
+    parser.add_argument("version", metavar="VERSION", help="version to make current; `corpusmill versions` lists them")
+
+
+def _gc(parser: argparse.ArgumentParser) -> None:
+    _add_root(parser)
+    parser.add_argument("--keep", type=positive, required=True, metavar="N", help="newest versions to keep (a number)")
+    parser.add_argument(
+        "--grace", type=hours, default=24.0, metavar="T", help="remove nothing younger (30m, 24h, 7d; default 24h)"
+    )
+
+
+def _chunk(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="document to cut")
+    _add_config(parser)
+    add_setting_flags(parser, "reading", "chunking", "encoder")
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
+    _add_config(parser)
+    parser.add_argument("--schema", action="store_true", help="print the JSON Schema of a settings file instead")
+    add_setting_flags(parser, "reading", "chunking", "encoder", "index", "run")
+
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command("ingest", "bring an index up to date with its corpus", _ingest, takes_beam_flags=True),
+        Command("search", "answer a question from an index", _search),
+        Command("status", "show the current version of an index and what it holds", _status),
+        Command("verify", "recompute the checksums, counts, spans and ids of a version", _verify),
+        Command("versions", "list the versions of an index", _versions),
+        Command("rollback", "make an earlier version current again", _rollback),
+        Command("gc", "remove old versions and files that nothing refers to", _gc),
+        Command("chunk", "show how one document is cut into units", _chunk),
+        Command("config", "show every setting with its value, unit and meaning", _config),
+    )
+}

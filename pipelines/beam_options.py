@@ -1,0 +1,67 @@
+"""The flags that are Beam's own: checked against what Beam knows, since Beam itself drops a misspelt one silently."""
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+from models.errors import SettingsError
+from pipelines.wording import suggestion
+
+DEFAULT_RUNNER = "FnApiRunner"
+
+
+def beam_arguments(flags: Sequence[str], known_here: Sequence[str] = ()) -> list[str]:
+    """`flags` as they are handed to Beam, with the FnApiRunner where they name no runner.
+
+    `known_here` are this program's own flags, for suggestions only.
+
+    Raises:
+        SettingsError: for a flag Beam does not know, an unknown runner, and the multi-threaded direct mode.
+    """
+    if not flags:
+        return [f"--runner={DEFAULT_RUNNER}"]
+    parser = _parser()
+    options, unknown = parser.parse_known_args(list(flags))
+    if unknown:
+        raise SettingsError(_unknown(unknown[0], [*known_here, *_option_strings(parser)]))
+    if options.direct_running_mode == "multi_threading":
+        raise SettingsError(
+            "direct_running_mode = 'multi_threading' is refused, since Beam 2.77 can lose rows in it without an error; "
+            "use multi_processing"
+        )
+    _check_runner(options.runner)
+    return [*flags] if options.runner else [*flags, f"--runner={DEFAULT_RUNNER}"]
+
+
+def _check_runner(name: str | None) -> None:
+    from apache_beam.options.pipeline_options import StandardOptions
+
+    known = list(StandardOptions.KNOWN_RUNNER_NAMES)
+    taken = {known_name.lower() for known_name in known}
+    if name is None or "." in name or {name.lower(), f"{name.lower()}runner"} & taken:
+        return
+    raise SettingsError(f"runner = {name!a} must be one of {', '.join(known)}{suggestion(name, known)}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    from apache_beam.options.pipeline_options import PipelineOptions, _BeamArgumentParser
+
+    class Parser(_BeamArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise SettingsError(f"Beam option: {message}")
+
+    parser: argparse.ArgumentParser = Parser(allow_abbrev=False, add_help=False)
+    for options in {str(options): options for options in PipelineOptions.__subclasses__()}.values():
+        options._add_argparse_args(parser)
+    return parser
+
+
+def _option_strings(parser: argparse.ArgumentParser) -> list[str]:
+    return [flag for action in parser._actions for flag in action.option_strings]
+
+
+def _unknown(word: str, known: Sequence[str]) -> str:
+    flag = word.split("=", 1)[0]
+    if not flag.startswith("-"):
+        return f"unexpected argument {flag!a}; file patterns follow --input"
+    return f"unknown flag {flag!a}{suggestion(flag, known) or '; see corpusmill ingest --help'}"

@@ -1,0 +1,67 @@
+"""The program `corpusmill`. Exit codes: 0 done, 1 failed, 2 a mistake in the command or its settings."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+from models.errors import CorpusmillError
+from pipelines.output import Outcome, complain, make_console, print_json
+
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. Standard output carries its answer and nothing else."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in words
+    try:
+        return _print(_run(words), as_json)
+    except CorpusmillError as error:
+        complain(str(error))
+        payload = {"error": str(error), "exit_code": error.exit_code}
+        return _print(Outcome(payload, lambda console: None, error.exit_code), as_json)
+    except KeyboardInterrupt:
+        complain("interrupted; what was published before is still there")
+        return EXIT_INTERRUPTED
+
+
+def _run(words: list[str]) -> Outcome:
+    from pipelines.arguments import build_parser, parse
+
+    arguments, beam_flags = parse(words)
+    if arguments.print_version:
+        return _version()
+    if arguments.command is None:
+        build_parser(only="").print_help(sys.stderr)
+        return Outcome({}, lambda console: None, exit_code=2)
+    from pipelines.commands import run_command
+
+    with contextlib.redirect_stdout(sys.stderr):
+        return run_command(arguments.command, arguments, beam_flags)
+
+
+def _version() -> Outcome:
+    from importlib.metadata import version
+
+    text = version("corpusmill")
+    return Outcome({"version": text}, lambda console: console.print(f"corpusmill {text}"))
+
+
+def _print(outcome: Outcome, as_json: bool) -> int:
+    """Print an answer on standard output. A reader that has gone, as `head` does, is no failure to complain about."""
+    try:
+        if as_json:
+            print_json(outcome.payload, sys.stdout)
+        else:
+            outcome.show(make_console(sys.stdout))
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    return outcome.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
