@@ -1,0 +1,83 @@
+"""What every stage of one run needs to know: where the store is, what it held, and how this run makes things."""
+
+import functools
+from dataclasses import dataclass
+
+from models.settings import EncoderSettings
+from transforms.identity import bucket, uri_bucket
+from transforms.layout import shard_of
+from transforms.recipes import Recipe
+from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings
+from transforms.store.files import Store
+from transforms.store.manifest import DocumentShard, Manifest, Shard
+from transforms.store.versions import load_manifest
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """The settings, recipes and layout of one run. Small and plain, so that it travels to every worker.
+
+    `base` is the version the run started from, empty for a first run. `document_shards` and `shards` are that version's
+    entries after splitting, or empty ones; their order gives the shard indexes that records are keyed by.
+    """
+
+    root: str
+    run: str
+    base: str
+    reading: ReadingSettings
+    chunking: ChunkingSettings
+    encoder: EncoderSettings
+    index: IndexSettings
+    limits: RunSettings
+    recipes: dict[str, Recipe]
+    document_shards: tuple[DocumentShard, ...]
+    shards: tuple[Shard, ...]
+    dimension: int
+    n_known_documents: int = 0
+
+    @functools.cached_property
+    def _document_firsts(self) -> list[int]:
+        return [shard.first for shard in self.document_shards]
+
+    @functools.cached_property
+    def _content_firsts(self) -> list[int]:
+        return [shard.first for shard in self.shards]
+
+    @property
+    def store(self) -> Store:
+        return open_store(self.root)
+
+    @property
+    def cut_recipe(self) -> str:
+        return self.recipes["cut"].id
+
+    @property
+    def encode_recipe(self) -> str:
+        return self.recipes["encode"].id
+
+    def scratch(self, folder: str) -> str:
+        """A folder of this run's unpublished work."""
+        return f"runs/{self.run}/{folder}"
+
+    def document_shard(self, uri: str) -> int:
+        """The index of the document shard that holds `uri`."""
+        return shard_of(uri_bucket(uri), self._document_firsts)
+
+    def content_shard(self, content_id: str) -> int:
+        """The index of the content shard that holds `content_id`."""
+        return shard_of(bucket(content_id), self._content_firsts)
+
+    def base_manifest(self) -> Manifest | None:
+        """The manifest of the version this run started from."""
+        return _manifest(self.root, self.base) if self.base else None
+
+
+@functools.lru_cache(maxsize=8)
+def open_store(root: str) -> Store:
+    """The store at `root`, one object a process."""
+    return Store(root)
+
+
+@functools.lru_cache(maxsize=8)
+def _manifest(root: str, version: str) -> Manifest | None:
+    return load_manifest(open_store(root), version)

@@ -1,0 +1,246 @@
+"""The small records that cross shuffles: places, ids and counts, never texts or vectors.
+
+Every record is a `Record`; PCollections are typed with that base class, so that one deterministic coder serves
+all of them. Paths are relative to the store's root; `first` and `count` are row ranges in the file at a path.
+"""
+
+from typing import Any, Union
+
+import apache_beam as beam
+import msgspec
+
+from transforms.store.manifest import DocumentShard, FileEntry, Shard, Training
+
+
+class Record(msgspec.Struct, frozen=True, array_like=True, tag=True, tag_field="kind"):
+    """Base of everything that crosses a shuffle."""
+
+
+class FileToRead(Record, frozen=True):
+    """A listed object that is new, changed or not trusted. `rows_file` lists what is known of a table's rows."""
+
+    file: str
+    size: int
+    stamp: str
+    rows_file: str = ""
+    retry: tuple[str, ...] = ()
+
+
+class FileGone(Record, frozen=True):
+    """A known object that the listing lacks."""
+
+    file: str
+    rows_file: str = ""
+
+
+class ReadItem(Record, frozen=True):
+    """Files that one worker reads in one go: many small ones or one large one."""
+
+    files: tuple[FileToRead, ...]
+
+
+class FileSeen(Record, frozen=True):
+    """What became of one object. An object that failed as a whole has `failed` and keeps what was known of it."""
+
+    file: str
+    size: int
+    stamp: str
+    trusted: bool
+    format: str
+    is_table: bool
+    n_documents: int
+    n_unchanged: int = 0
+    rows_file: str = ""
+    rows_bytes: int = 0
+    rows_count: int = 0
+    failed: bool = False
+
+
+class DocumentRead(Record, frozen=True):
+    """A document as read: new, changed or perhaps the same. `content_id` is empty for a document without text."""
+
+    uri: str
+    file: str
+    row: int
+    content_id: str
+    n_chars: int
+    path: str
+    path_row: int
+    metadata: str
+    seconds: float
+
+
+class DocumentGone(Record, frozen=True):
+    """A known document that its file no longer holds."""
+
+    uri: str
+    file: str
+
+
+class Failure(Record, frozen=True):
+    """A dead letter. `n_of` tells how many units its content has, where one unit (`vector_id`) alone is bad."""
+
+    stage: str
+    reason: str
+    uri: str = ""
+    file: str = ""
+    content_id: str = ""
+    detail: str = ""
+    vector_id: int = -1
+    n_of: int = 0
+
+
+class ContentChange(Record, frozen=True):
+    """References that a content gained or lost. A loss has the content that replaced it as `cause`, if any did."""
+
+    content_id: str
+    n_documents: int
+    cause: str = ""
+    uri: str = ""
+    n_chars: int = 0
+    path: str = ""
+    path_row: int = -1
+    former: str = ""
+    is_loss: bool = False
+
+
+class ChangesWritten(Record, frozen=True):
+    """Where the content changes of one content shard lie: a range of bytes of a scratch file."""
+
+    path: str
+    offset: int
+    n_bytes: int
+
+
+class LeftoverVectors(Record, frozen=True):
+    """A file of vectors that an interrupted run finished, with contents of the shard it is keyed by."""
+
+    path: str
+
+
+class TouchShard(Record, frozen=True):
+    """Asks for a shard to be looked at although none of its documents changed."""
+
+
+class WorkEntry(Record, frozen=True):
+    """One content to cut (`path` is a file of snapshots) or only to encode (`path` is a segment of units)."""
+
+    content_id: str
+    shard: int
+    stage: str
+    path: str
+    first: int
+    count: int
+    n_chars: int
+    former: str = ""
+    leftovers: tuple[str, ...] = ()
+
+
+class WorkItem(Record, frozen=True):
+    """Contents that one worker cuts in one go."""
+
+    entries: tuple[WorkEntry, ...]
+
+
+class UnitsWritten(Record, frozen=True):
+    """A scratch file of units that holds contents of the shard it is keyed by."""
+
+    path: str
+
+
+class EncodeItem(Record, frozen=True):
+    """Rows of a scratch file of units that one encoder call turns into vectors. `shards` are those of its contents."""
+
+    path: str
+    first: int
+    count: int
+    n_tokens: int
+    shards: tuple[int, ...]
+
+
+class VectorsWritten(Record, frozen=True):
+    """A scratch file of vectors that holds contents of the shard it is keyed by."""
+
+    path: str
+
+
+class GuardCount(Record, frozen=True):
+    """What the guards add up before anything is paid for."""
+
+    vanished: int = 0
+    listed: int = 0
+    failed: int = 0
+    work_chars: int = 0
+
+
+class DocumentShardWritten(Record, frozen=True):
+    """A shard of the documents table as the new version will list it, with the outcomes of its documents."""
+
+    index: int
+    shard: DocumentShard
+    outcomes: dict[str, int]
+    ledger: tuple[FileEntry, ...] = ()
+    failures: tuple[FileEntry, ...] = ()
+
+
+class ShardWritten(Record, frozen=True):
+    """A content shard whose segments are written and whose index is not. `totals` are sums of its ledger rows."""
+
+    index: int
+    shard: Shard
+    totals: dict[str, float]
+    outcomes: dict[str, int]
+    ledger: tuple[FileEntry, ...] = ()
+
+
+class FillItem(Record, frozen=True):
+    """A content shard whose index is to be updated, or filled afresh from `training` (none: a flat index)."""
+
+    index: int
+    shard: Shard
+    afresh: bool
+    training: Training | None = None
+
+
+class ShardFilled(Record, frozen=True):
+    """A content shard with its index. The errors are sums over the vectors that were added, for the drift signal."""
+
+    index: int
+    shard: Shard
+    seconds: float = 0.0
+    training: Training | None = None
+
+
+Records = Union[
+    FileToRead, FileGone, ReadItem, FileSeen, DocumentRead, DocumentGone, Failure, ContentChange, ChangesWritten,
+    LeftoverVectors, TouchShard, WorkEntry, WorkItem, UnitsWritten, EncodeItem, VectorsWritten, GuardCount,
+    DocumentShardWritten, ShardWritten, FillItem, ShardFilled,
+]  # fmt: skip
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_DECODER: msgspec.msgpack.Decoder[Records] = msgspec.msgpack.Decoder(Records)
+
+
+class RecordCoder(beam.coders.Coder):
+    """MessagePack for any `Record`. Unlike Beam's fallback it is no pickle, and equal records give equal bytes."""
+
+    def encode(self, value: Record) -> bytes:
+        return _ENCODER.encode(value)
+
+    def decode(self, encoded: bytes) -> Record:
+        return _DECODER.decode(encoded)
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> Any:
+        return Record
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecordCoder)
+
+    def __hash__(self) -> int:
+        return hash("RecordCoder")
+
+
+beam.coders.registry.register_coder(Record, RecordCoder)
