@@ -1,0 +1,1 @@
+"""From vectors to FAISS shards: recipe, training, filling, searching, recall and drift. Pure kernels, no Beam."""

@@ -1,0 +1,106 @@
+"""Which index a corpus of a given size gets."""
+
+from math import log2, sqrt
+from typing import Literal
+
+import msgspec
+
+from models.errors import SettingsError
+from transforms.settings import IndexSettings
+
+VERSION = 1
+"""Raised when the bytes of an index, or which index is taken, change for equal vectors."""
+
+BITS = 8
+N_CODEWORDS = 1 << BITS
+ROWS_PER_LIST = 39
+"""Fewest training rows of an inverted list, as FAISS advises."""
+
+TRAINING_ROWS_PER_LIST = 64
+MAX_HOLDOUT_ROWS = 2048
+HOLDOUT_EVERY = 16
+
+Kind = Literal["flat", "ivfpq"]
+
+
+class IndexRecipe(msgspec.Struct, frozen=True):
+    """How a shard is built and searched.
+
+    `flat` is exact over the stored fp16 vectors: one inverted list of half-precision codes, since that takes explicit
+    ids and removals. `ivfpq` has `nlist` inverted lists of `pq_bytes` byte codes around centroids, on inner product.
+    """
+
+    kind: Kind
+    dimension: int
+    nlist: int = 1
+    pq_bytes: int = 0
+    nprobe: int = 1
+    rerank_factor: int = 1
+    version: int = VERSION
+
+    @property
+    def factory(self) -> str:
+        """FAISS's own name of the index. `np` leaves out polysemous training, 71 times slower and no use here."""
+        return "IVF1,SQfp16" if self.kind == "flat" else f"IVF{self.nlist},PQ{self.pq_bytes}x{BITS}np"
+
+    def accepts(self, factory: str) -> bool:
+        """Whether shards of a stored training can go on: the same kind and codes. `nlist` is drift's business."""
+        return self.kind == "ivfpq" and factory.split(",")[-1] == self.factory.split(",")[-1]
+
+
+def plan_index(
+    settings: IndexSettings, dimension: int, n_units: int, current_factory: str | None = None
+) -> IndexRecipe:
+    """The recipe for `n_units` vectors of `dimension` components.
+
+    `auto` takes IVF-PQ from `min_ivf_units`, and leaves it again only below half of that, so that a corpus around the
+    threshold is not rebuilt every week; `current_factory` is that of the version's training, if it has one.
+    Too few rows to train (an 8-bit code book needs 256) give flat whatever was asked.
+
+    :raises SettingsError: `pq_bytes` does not divide `dimension`.
+
+    >>> plan_index(IndexSettings(), 384, 200_000).factory
+    'IVF2048,PQ48x8np'
+    """
+    if _takes_ivfpq(settings, n_units, current_factory is not None):
+        _check_pq_bytes(settings.pq_bytes, dimension)
+        return IndexRecipe(
+            "ivfpq", dimension, n_lists(n_units), settings.pq_bytes, settings.nprobe, settings.rerank_factor
+        )
+    return IndexRecipe("flat", dimension, rerank_factor=settings.rerank_factor)
+
+
+def n_lists(n_units: int) -> int:
+    """The power of two nearest to four times the root of `n_units`, on a log scale, at most one list per 39 units.
+
+    >>> n_lists(20_000), n_lists(10_000_000), n_lists(1_000)
+    (512, 16384, 25)
+    """
+    return max(1, min(1 << round(log2(4 * sqrt(max(1, n_units)))), n_units // ROWS_PER_LIST))
+
+
+def n_training_rows(recipe: IndexRecipe) -> int:
+    """Rows that training can use, hold-out included; a smaller corpus is used whole. 0 for flat."""
+    if recipe.kind == "flat":
+        return 0
+    return max(TRAINING_ROWS_PER_LIST * recipe.nlist, N_CODEWORDS * N_CODEWORDS) + MAX_HOLDOUT_ROWS
+
+
+def n_holdout_rows(n_rows: int) -> int:
+    """Rows of a sample of `n_rows` kept out of training, to know the errors of vectors that it has not seen."""
+    return min(n_rows // HOLDOUT_EVERY, MAX_HOLDOUT_ROWS)
+
+
+def _takes_ivfpq(settings: IndexSettings, n_units: int, is_trained: bool) -> bool:
+    if settings.index == "flat" or n_units - n_holdout_rows(n_units) < N_CODEWORDS:
+        return False
+    fewest = settings.min_ivf_units // 2 if is_trained else settings.min_ivf_units
+    return settings.index == "ivfpq" or n_units >= fewest
+
+
+def _check_pq_bytes(pq_bytes: int, dimension: int) -> None:
+    if dimension % pq_bytes:
+        divisors = ", ".join(str(n) for n in range(1, dimension + 1) if dimension % n == 0)
+        raise SettingsError(
+            f"pq_bytes = {pq_bytes} does not divide the vectors' {dimension} components; take {divisors}"
+        )
