@@ -1,0 +1,114 @@
+"""CSV with a header row: commas, double quotes, line feeds inside quotes."""
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
+
+from models.errors import ExtractionError
+from transforms.extraction.bounded import READ_ERRORS
+from transforms.extraction.decoding import DETECTION_BYTES, detect
+from transforms.extraction.records import Extracted
+from transforms.extraction.tables import RowReader, failed_row, require_columns
+from transforms.settings import ReadingSettings
+
+
+class _Lines:
+    """Lines of a text stream, bounded a record: a quote that is never closed must not take in the whole file."""
+
+    def __init__(self, text: io.TextIOBase, max_chars: int) -> None:
+        self._text = text
+        self._max_chars = max_chars
+        self._n_chars = 0
+        self.is_over = False
+
+    def start_record(self) -> None:
+        self._n_chars = 0
+
+    def __iter__(self) -> "_Lines":
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(self._max_chars + 1 - self._n_chars)
+        self._n_chars += len(line)
+        if self._n_chars > self._max_chars:
+            raise ExtractionError("too_large", f"a row of more than max_document_bytes = {self._max_chars}")
+        if not line:
+            self.is_over = True
+            raise StopIteration
+        return line
+
+
+def extract_csv(stream: BinaryIO, settings: ReadingSettings, charset: str | None) -> Iterator[Extracted]:
+    """A document per row under the header; `row` counts from 0 below it.
+
+    Raises ExtractionError where the header lacks a column, a row passes the bound or a quote is never closed: behind
+    such a row no later one can be trusted.
+    """
+    buffered = io.BufferedReader(cast(io.RawIOBase, stream), max(DETECTION_BYTES, io.DEFAULT_BUFFER_SIZE))
+    lines = _Lines(_as_text(buffered, charset), settings.max_document_bytes)
+    csv.field_size_limit(max(csv.field_size_limit(), settings.max_document_bytes))
+    records = csv.reader(lines, strict=True)
+    reader = RowReader(settings)
+    try:
+        header = next(records, [])
+        require_columns(header, settings)
+        yield from _rows(records, lines, header, reader)
+    except csv.Error as error:
+        raise ExtractionError("broken_csv", str(error)) from error
+    except READ_ERRORS as error:
+        raise ExtractionError("broken_gzip", str(error)[:200]) from error
+    except UnicodeError as error:
+        raise ExtractionError("undecodable", str(error)[:200]) from error
+
+
+def _rows(records: Iterator[list[str]], lines: _Lines, header: list[str], reader: RowReader) -> Iterator[Extracted]:
+    row = 0
+    while True:
+        lines.start_record()
+        try:
+            cells = next(records, None)
+        except csv.Error as error:
+            if lines.is_over:
+                raise
+            yield failed_row(row, ExtractionError("malformed_row", str(error)))
+            row += 1
+            continue
+        if cells is None:
+            return
+        if cells:
+            yield _read(reader, row, header, cells)
+            row += 1
+
+
+def _read(reader: RowReader, row: int, header: list[str], cells: list[str]) -> Extracted:
+    if len(cells) > len(header):
+        detail = f"{len(cells)} cells under {len(header)} columns"
+        return failed_row(row, ExtractionError("malformed_row", detail))
+    if any(not cell.isascii() and any("\udc80" <= letter <= "\udcff" for letter in cell) for cell in cells):
+        return failed_row(row, ExtractionError("undecodable", "bytes that are not in the file's charset"))
+    return reader.read(row, dict(zip(header, cells, strict=False)))
+
+
+def _as_text(stream: Any, charset: str | None) -> io.TextIOWrapper:
+    """The stream as text; bytes outside the charset come out as lone surrogates, for their row to be refused."""
+    if charset is None:
+        try:
+            charset = _charset_of(stream.peek(DETECTION_BYTES)[:DETECTION_BYTES])
+        except READ_ERRORS as error:
+            raise ExtractionError("broken_gzip", str(error)[:200]) from error
+    try:
+        return io.TextIOWrapper(stream, encoding=charset, errors="surrogateescape", newline="")
+    except LookupError as error:
+        raise ExtractionError("undecodable", f"charset {charset!r} is not known") from error
+
+
+def _charset_of(sample: bytes) -> str:
+    if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    try:
+        sample.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.start < len(sample) - 3:  # not merely a letter that the sample's end has cut in two
+            return detect(sample)
+    return "utf-8-sig"

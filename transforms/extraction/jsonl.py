@@ -1,0 +1,82 @@
+"""JSON Lines: one object a line, each line read on its own and bounded."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import msgspec
+
+from models.errors import ExtractionError
+from transforms.extraction.bounded import read_line
+from transforms.extraction.decoding import decode
+from transforms.extraction.records import Extracted
+from transforms.extraction.tables import RowReader, failed_row
+from transforms.settings import ReadingSettings
+
+# The rest of an over-long line is read past, up to here; a line beyond it is a bomb and ends the file.
+_MIN_LINE_LIMIT_BYTES = 1024**3
+_SKIP_BYTES = 1024 * 1024
+
+
+def extract_jsonl(stream: BinaryIO, settings: ReadingSettings, charset: str | None) -> Iterator[Extracted]:
+    """A document per line that is not blank; `row` counts those lines. A malformed line is one bad row."""
+    reader = RowReader(settings)
+    row = 0
+    is_first = True
+    while line := read_line(stream, settings.max_document_bytes + 1):
+        if is_first and charset is None:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        is_first = False
+        if len(line) > settings.max_document_bytes and not line.endswith(b"\n"):
+            _skip_line(stream, settings.max_document_bytes)
+            detail = f"a line of more than max_document_bytes = {settings.max_document_bytes}"
+            yield failed_row(row, ExtractionError("too_large", detail))
+        elif not line.isspace() and line:
+            yield _read(reader, row, line, charset)
+        else:
+            continue
+        row += 1
+
+
+def _read(reader: RowReader, row: int, line: bytes, charset: str | None) -> Extracted:
+    try:
+        return reader.read(row, _parse(line, charset))
+    except ExtractionError as error:
+        return failed_row(row, error)
+
+
+def _parse(line: bytes, charset: str | None) -> dict[str, Any]:
+    value = _parse_strictly(line) if charset is None else None
+    if value is None:
+        value = _parse_leniently(decode(line, charset or "utf-8"))
+    if not isinstance(value, dict):
+        raise ExtractionError("malformed_row", f"a JSON {type(value).__name__}, not an object")
+    return value
+
+
+def _parse_strictly(line: bytes) -> Any:
+    """Fast; None where the line is not strict JSON in UTF-8, or null."""
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return None
+
+
+def _parse_leniently(line: str) -> Any:
+    """As Python's own parser, which also takes NaN and the escapes of lone surrogates."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        detail = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ExtractionError("malformed_row", detail) from error
+
+
+def _skip_line(stream: BinaryIO, max_document_bytes: int) -> None:
+    limit = max(8 * max_document_bytes, _MIN_LINE_LIMIT_BYTES)
+    n_bytes = 0
+    while piece := read_line(stream, _SKIP_BYTES):
+        n_bytes += len(piece)
+        if piece.endswith(b"\n"):
+            return
+        if n_bytes > limit:
+            raise ExtractionError("too_large", f"a line of more than {limit} bytes")

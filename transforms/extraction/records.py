@@ -1,0 +1,21 @@
+"""What extraction hands on: one record a document, good or bad."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from transforms.elements import Snapshot
+
+
+class Extracted(msgspec.Struct, frozen=True):
+    """One document of a file. A bad row has a `reason`, a `detail` and no snapshot.
+
+    `row` counts the rows (records) of the file from 0; -1 where the file itself is the document.
+    """
+
+    row: int = -1
+    key: str | None = None
+    snapshot: Snapshot | None = None
+    metadata: Mapping[str, str] = {}
+    reason: str = ""
+    detail: str = ""
