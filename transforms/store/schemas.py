@@ -2,6 +2,11 @@
 
 import pyarrow as pa
 
+
+def _schema(columns: list[tuple[str, pa.DataType]]) -> pa.Schema:
+    return pa.schema(columns)
+
+
 BLOCK = pa.struct(
     [
         ("kind", pa.string()),
@@ -12,7 +17,7 @@ BLOCK = pa.struct(
     ]
 )
 
-FILES = pa.schema(
+FILES = _schema(
     [
         ("file", pa.string()),
         ("size", pa.int64()),
@@ -26,10 +31,10 @@ FILES = pa.schema(
 )
 """One row per listed object. `rows_file` is the path under the root of a table's ROWS listing, else null."""
 
-ROWS = pa.schema([("uri", pa.string()), ("row", pa.int64()), ("content_id", pa.string()), ("metadata_hash", pa.string())])
+ROWS = _schema([("uri", pa.string()), ("row", pa.int64()), ("content_id", pa.string()), ("metadata_hash", pa.string())])
 """The documents of one table file in row order, so that its next reading stores what changed and nothing else."""
 
-DOCUMENTS = pa.schema(
+DOCUMENTS = _schema(
     [
         ("uri", pa.string()),
         ("file", pa.string()),
@@ -39,12 +44,15 @@ DOCUMENTS = pa.schema(
         ("metadata", pa.string()),
     ]
 )
-"""Sorted by uri. `content_id` is null for an empty document; `status` is indexed, empty or stale; `row` is -1 for a file."""
+"""Sorted by uri. `content_id` is null for an empty document; `row` is -1 for a file.
 
-SNAPSHOTS = pa.schema([("content_id", pa.string()), ("text", pa.string()), ("blocks", pa.list_(BLOCK))])
+`status` is indexed, empty or stale.
+"""
+
+SNAPSHOTS = _schema([("content_id", pa.string()), ("text", pa.string()), ("blocks", pa.list_(BLOCK))])
 """Texts, sorted by content_id in a published segment."""
 
-CONTENTS = pa.schema(
+CONTENTS = _schema(
     [
         ("content_id", pa.string()),
         ("n_documents", pa.int64()),
@@ -63,7 +71,7 @@ CONTENTS = pa.schema(
 )
 """The live contents of a shard, sorted by content_id, and where their rows lie. Rows nobody points at are dead."""
 
-UNITS = pa.schema(
+UNITS = _schema(
     [
         ("unit_id", pa.string()),
         ("vector_id", pa.int64()),
@@ -81,7 +89,10 @@ UNITS = pa.schema(
         ("embed_hash", pa.string()),
     ]
 )
-"""Sorted by (content_id, ordinal). `n_tokens` counts the content tokens of `text`; `embed_hash` names the embedded text."""
+"""Sorted by (content_id, ordinal). `n_tokens` counts the content tokens of `text`.
+
+`embed_hash` names the embedded text.
+"""
 
 
 def vectors_schema(dimension: int) -> pa.Schema:
@@ -89,7 +100,7 @@ def vectors_schema(dimension: int) -> pa.Schema:
     return pa.schema([("vector_id", pa.int64()), ("vector", pa.list_(pa.float16(), dimension))])
 
 
-FAILURES = pa.schema(
+FAILURES = _schema(
     [
         ("uri", pa.string()),
         ("file", pa.string()),
@@ -101,7 +112,7 @@ FAILURES = pa.schema(
     ]
 )
 
-LEDGER = pa.schema(
+LEDGER = _schema(
     [
         ("stage", pa.string()),
         ("uri", pa.string()),

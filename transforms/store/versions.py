@@ -1,0 +1,149 @@
+"""Versions: writing and reading their manifests, listing them, and rolling back to one."""
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+from models.errors import ConflictError, StoreError
+from transforms.store.files import Store, damaged
+from transforms.store.manifest import FileEntry, Manifest, decode_manifest, encode_manifest
+from transforms.store.pointer import Pointer, checked_name, read_pointer, swap_pointer
+
+VERSIONS = "versions"
+
+
+class VersionInfo(msgspec.Struct, frozen=True):
+    """A line of `corpusmill versions`. Bytes count every file once, those shared with other versions too."""
+
+    version: str
+    created_at: str
+    is_current: bool
+    base: str | None
+    n_documents: int
+    n_contents: int
+    n_units: int
+    n_files: int
+    n_bytes: int
+
+
+def manifest_path(version: str) -> str:
+    """Where a version's manifest lies under the root."""
+    return f"{VERSIONS}/{checked_name(version)}/manifest.json"
+
+
+def sums_path(version: str) -> str:
+    """Where the manifest's sha256 lies, in the format of `sha256sum`, so that old versions can be checked too."""
+    return f"{VERSIONS}/{checked_name(version)}/manifest.sha256"
+
+
+def write_manifest(store: Store, manifest: Manifest) -> Pointer:
+    """Stores a version's manifest, which makes it complete but not current. Writing the same one again is no error.
+
+    :raises ConflictError: a different manifest has the version's name.
+    """
+    data = encode_manifest(manifest)
+    sha256 = hashlib.sha256(data).hexdigest()
+    present = store.find_named(manifest_path(manifest.version))
+    if present is not None and present != data:
+        raise ConflictError(
+            f"version {manifest.version} exists in {store.root} and is another one; choose another name"
+        )
+    store.write_named(sums_path(manifest.version), f"{sha256}  manifest.json\n".encode())
+    if present is None:
+        store.write_named(manifest_path(manifest.version), data)
+    return Pointer(manifest.version, sha256)
+
+
+def load_manifest(store: Store, version: str | None = None) -> Manifest | None:
+    """The manifest of `version`, or of the current one; None where nothing was published.
+
+    :raises StoreError: there is no such version.
+    :raises DamagedFileError: CURRENT or the manifest is not what was written.
+    """
+    current = read_pointer(store)
+    if version is None and current is None:
+        return None
+    if version is None or (current is not None and current.version == version):
+        assert current is not None
+        return _load(store, current)
+    return _load(store, _stored_pointer(store, version))
+
+
+def _stored_pointer(store: Store, version: str) -> Pointer:
+    """The pointer that would make a stored version current."""
+    data = store.find_named(sums_path(version))
+    if data is None or not store.exists(manifest_path(version)):
+        raise StoreError(f"{store.root} has no version {version}; see `corpusmill versions {store.root}`")
+    sha256, _, rest = data.decode("ascii", "replace").partition("  ")
+    if rest != "manifest.json\n":
+        raise damaged(store.path(sums_path(version)), "is not a checksum this program wrote")
+    return Pointer(version, sha256)
+
+
+def _load(store: Store, pointer: Pointer) -> Manifest:
+    path = manifest_path(pointer.version)
+    manifest = decode_manifest(store.read(FileEntry(path, pointer.manifest_sha256, 0)))
+    if manifest.version != pointer.version:
+        raise damaged(store.path(path), f"is the manifest of version {manifest.version}")
+    return manifest
+
+
+def version_names(store: Store) -> list[str]:
+    """The versions that have a manifest, sorted by name."""
+    found = (file.path.split("/") for file in store.list(VERSIONS))
+    return sorted(parts[1] for parts in found if parts[2:] == ["manifest.json"])
+
+
+def list_versions(store: Store) -> list[VersionInfo]:
+    """All versions, newest first."""
+    current = read_pointer(store)
+    manifests = [_load(store, _stored_pointer(store, name)) for name in version_names(store)]
+    infos = [_info(manifest, current is not None and current.version == manifest.version) for manifest in manifests]
+    return sorted(infos, key=lambda info: (info.created_at, info.version), reverse=True)
+
+
+def _info(manifest: Manifest, is_current: bool) -> VersionInfo:
+    files = manifest.files()
+    return VersionInfo(
+        version=manifest.version,
+        created_at=manifest.created_at,
+        is_current=is_current,
+        base=manifest.base,
+        n_documents=sum(shard.documents.n_rows for shard in manifest.document_shards if shard.documents),
+        n_contents=sum(shard.n_contents for shard in manifest.shards),
+        n_units=sum(shard.n_units for shard in manifest.shards),
+        n_files=len(files),
+        n_bytes=sum(entry.n_bytes for entry in files),
+    )
+
+
+def rollback(store: Store, version: str) -> Pointer:
+    """Makes a stored version current again, after checking that its files are there in full size.
+
+    :raises StoreError: there is no such version.
+    :raises DamagedFileError: a file of it is missing.
+    :raises ConflictError: another version was published meanwhile.
+    """
+    expected, target = read_pointer(store), _stored_pointer(store, version)
+    check_present(store, _load(store, target).files())
+    swap_pointer(store, expected, target)
+    return target
+
+
+def check_present(store: Store, entries: Iterable[FileEntry]) -> None:
+    """`DamagedFileError` names the first file that is missing or has another size."""
+    for entry in entries:
+        found = store.stat(entry.path)
+        if found is None:
+            raise damaged(store.path(entry.path), "is missing")
+        if found.size != entry.n_bytes:
+            raise damaged(store.path(entry.path), f"has {found.size} bytes where {entry.n_bytes} were written")
+
+
+def discard_version(store: Store, version: str) -> None:
+    """Removes the manifest of a version that lost the race to be published. The current one cannot be removed."""
+    current = read_pointer(store)
+    if current is not None and current.version == version:
+        raise StoreError(f"version {version} is current; roll back to another one before removing it")
+    store.delete_folder(f"{VERSIONS}/{checked_name(version)}")
