@@ -1,24 +1,23 @@
 """What each command does. Every command takes parsed arguments and returns an `Outcome`; none prints."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from models.errors import SettingsError, StoreError
+from pipelines import views
 from pipelines.arguments import build_parser, flags_of, setting_overrides
-from pipelines.config import Settings, in_words, load_settings, setting_fields, settings_schema
-from pipelines.output import Outcome, print_pairs, print_table, safe, snippet
-from pipelines.progress import format_duration, watch_progress
+from pipelines.config import Settings, load_settings, setting_fields, settings_schema
+from pipelines.output import Outcome
+from pipelines.progress import watch_progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from models.settings import EncoderSettings
     from transforms.store.files import Store
     from transforms.store.manifest import Manifest
-
-SNIPPET_CHARS = 230
 
 
 def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
@@ -50,24 +49,24 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     from pipelines.ingest import run_ingest
 
     report = run_ingest(settings, arguments.output, beam_args, watch_progress).to_json()
-    return Outcome(report, partial(_show_report, report, arguments.output))
+    return Outcome(report, partial(views.show_report, report, arguments.output))
 
 
 def search(arguments: argparse.Namespace) -> Outcome:
     """Answer a question from an index."""
-    from pipelines.search import open_index
-
     if not arguments.question.strip():
         raise SettingsError("the question is empty; put it in quotes after ROOT")
     encoder = _encoder_of_version(arguments)
+    from pipelines.search import open_index
+
     index = open_index(arguments.root, arguments.version, encoder)
     hits = [_hit(hit) for hit in index.search([arguments.question], arguments.k)[0]]
-    return Outcome({"hits": hits}, partial(_show_hits, hits))
+    return Outcome({"hits": hits}, partial(views.show_hits, hits))
 
 
 def status(arguments: argparse.Namespace) -> Outcome:
     """Show the current version and what it holds."""
-    manifest = _manifest(arguments.root)
+    manifest = _manifest(_store(arguments.root))
     files = manifest.files()
     payload = {
         "version": manifest.version,
@@ -76,19 +75,37 @@ def status(arguments: argparse.Namespace) -> Outcome:
         "documents": manifest.documents,
         "units": manifest.units,
         "tokens": manifest.tokens,
-        "flops": sum(manifest.flops.values()),
+        "flops": manifest.flops,
         "seconds": manifest.seconds,
         "outcomes": manifest.outcomes,
         "encoder": manifest.encoder,
-        "recall_at_10": manifest.gates.recall_at_10,
-        "shards": len(manifest.shards),
         "index_kinds": sorted({shard.index_kind for shard in manifest.shards if shard.index_kind}),
-        "files": len(files),
-        "bytes": sum(file.n_bytes for file in files),
+        "recall_at_10": manifest.gates.recall_at_10,
+        "n_shards": len(manifest.shards),
+        "n_files": len(files),
+        "n_bytes": sum(file.n_bytes for file in files),
         "failures": [file.path for file in manifest.failures],
         "ledger": [file.path for file in manifest.ledger],
     }
-    return Outcome(payload, partial(_show_status, payload))
+    return Outcome(payload, partial(views.show_status, payload))
+
+
+def versions(arguments: argparse.Namespace) -> Outcome:
+    """List the versions of an index."""
+    from transforms.store.versions import list_versions
+
+    rows = [msgspec.to_builtins(info) for info in list_versions(_store(arguments.root))]
+    return Outcome({"versions": rows}, partial(views.show_versions, rows))
+
+
+def rollback(arguments: argparse.Namespace) -> Outcome:
+    """Make an earlier version current again."""
+    from transforms.store.versions import rollback as roll_back
+
+    store = _store(arguments.root)
+    was = _manifest(store).version
+    now = roll_back(store, arguments.version).version
+    return Outcome({"version": now, "was": was}, lambda console: console.print(f"{now} is current; it was {was}"))
 
 
 def config(arguments: argparse.Namespace) -> Outcome:
@@ -97,39 +114,46 @@ def config(arguments: argparse.Namespace) -> Outcome:
         schema = settings_schema()
         return Outcome(schema, lambda console: console.print_json(data=schema, highlight=False))
     settings = _settings(arguments)
-    rows = {
-        setting.name: {
-            "section": setting.section,
-            "value": getattr(getattr(settings, setting.section), setting.name),
-            "default": setting.default,
-            "unit": setting.unit,
-            "choices": list(setting.choices),
-            "meaning": setting.description,
-        }
-        for setting in setting_fields().values()
-    }
-    return Outcome({"settings": rows}, partial(_show_settings, rows))
+    rows = {setting.name: views.setting_row(setting, settings) for setting in setting_fields().values()}
+    return Outcome({"settings": rows}, partial(views.show_settings, rows))
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
     return load_settings(arguments.config, setting_overrides(arguments))
 
 
-def _show_settings(rows: Mapping[str, Mapping[str, Any]], console: "Console") -> None:
-    for section in Settings.model_fields:
-        console.print(f"\n[{section}]", style="bold")
-        cells = [
-            (name, in_words(row["value"]) + _unless_default(row), _kind(row) + row["meaning"])
-            for name, row in rows.items()
-            if row["section"] == section
-        ]
-        print_table(console, ("setting", "value", "meaning"), [tuple(map(safe, cell)) for cell in cells])
+def _store(root: str) -> "Store":
+    from transforms.store.files import Store
+
+    return Store(root)
 
 
-def _unless_default(row: Mapping[str, Any]) -> str:
-    return "" if row["value"] == row["default"] else f" (default {in_words(row['default'])})"
+def _manifest(store: "Store", version: str | None = None) -> "Manifest":
+    from transforms.store.versions import load_manifest
+
+    manifest = load_manifest(store, version)
+    if manifest is None:
+        raise StoreError(f"no index in {store.root}; `corpusmill ingest --output` makes one")
+    return manifest
 
 
-def _kind(row: Mapping[str, Any]) -> str:
-    kind = f"one of {', '.join(row['choices'])}" if row["choices"] else row["unit"]
-    return f"[{kind}] " if kind else ""
+def _encoder_of_version(arguments: argparse.Namespace) -> "EncoderSettings | None":
+    """The version's own encoder settings with the flags over them; None, which means just the same, without flags."""
+    flags = setting_overrides(arguments)
+    if not flags:
+        return None
+    stored = _manifest(_store(arguments.root), arguments.version).settings.get("encoder", {})
+    known = {name: value for name, value in stored.items() if name in setting_fields()}
+    return load_settings(None, known | flags).encoder
+
+
+def _hit(hit: Any) -> dict[str, Any]:
+    return {
+        "uri": hit.uri,
+        "uris": list(hit.uris),
+        "start": hit.start,
+        "end": hit.end,
+        "text": hit.text,
+        "heading_path": list(hit.heading_path),
+        "score": float(hit.score),
+    }

@@ -174,7 +174,7 @@ def _checked_sections(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             raise SettingsError(_unknown_section(section))
         if not isinstance(content, Mapping):
             raise SettingsError(f"{section} = {shown(content)} must be a section with settings in it")
-        checked[section] = {_name_in(section, key): _frozen(value) for key, value in content.items()}
+        checked[section] = {(name := _name_in(section, key)): _from_file(name, content[key]) for key in content}
     return checked
 
 
@@ -205,7 +205,10 @@ def _see_list() -> str:
     return "; `corpusmill config` lists the settings"
 
 
-def _frozen(value: Any) -> Any:
+def _from_file(name: str, value: Any) -> Any:
+    """A file's value as a section holds it: lists are tuples, and the text `none` (TOML has no null) is None."""
+    if value == "none" and setting_fields()[name].default is None:
+        return None
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -73,5 +73,5 @@ class _PlainLoader(yaml.SafeLoader):
         keys = Counter(str(key.value) for key, _ in node.value)
         twice, count = keys.most_common(1)[0] if keys else ("", 0)
         if count > 1:
-            raise ValueError(f"line {node.start_mark.line + 1}: {twice!a} is given {count} times; keep one")
+            raise ValueError(f"line {node.start_mark.line + 1}: {twice!a} is given twice; keep one")
         return super().construct_mapping(node, deep)

@@ -1,0 +1,131 @@
+"""A command's answer as a person reads it. Fits 80 columns; every text from outside goes through `safe`."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pipelines.config import Setting, Settings, in_words
+from pipelines.output import print_pairs, print_table, safe, snippet
+from pipelines.progress import format_duration
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SNIPPET_CHARS = 230
+
+
+def show_report(report: Mapping[str, Any], root: str, console: "Console") -> None:
+    """The summary of a run."""
+    version = report["version"]
+    if report["published"]:
+        console.print(f"Published version {safe(str(version))} in {safe(root)}", soft_wrap=True)
+    else:
+        console.print(f"Nothing had changed; version {safe(str(version))} stays current", soft_wrap=True)
+    documents = report["documents"]
+    parts = [f"{documents[key]:,} {key}" for key in ("indexed", "unchanged", "empty", "failed")]
+    pairs = [
+        ("documents", f"{documents['listed']:,} listed = {' + '.join(parts)}"),
+        ("", f"{documents['deleted']:,} deleted"),
+        ("units", _counts(report["units"])),
+        ("tokens", _counts(report["tokens"])),
+        ("FLOPs", f"{report['flops']:.3g}"),
+        ("time", _times(report["seconds"])),
+    ]
+    print_pairs(console, pairs)
+    if documents["failed"]:
+        console.print(f"`corpusmill status {safe(root)}` names the file that lists the failures", soft_wrap=True)
+
+
+def show_hits(hits: Sequence[Mapping[str, Any]], console: "Console") -> None:
+    """Hits, best first: score, document and span, heading path, and how the text begins."""
+    if not hits:
+        console.print("no hits")
+    for rank, hit in enumerate(hits, start=1):
+        console.print(f"{rank}. {hit['score']:.4f}  {safe(hit['uri'])} [{hit['start']}:{hit['end']}]", style="bold")
+        others = [uri for uri in hit["uris"] if uri != hit["uri"]]
+        if others:
+            console.print(f"   also in {', '.join(map(safe, others[:3]))}{_more(len(others) - 3)}")
+        if hit["heading_path"]:
+            console.print("   " + " > ".join(map(safe, hit["heading_path"])), style="italic")
+        console.print("   " + snippet(hit["text"], SNIPPET_CHARS))
+
+
+def show_status(payload: Mapping[str, Any], console: "Console") -> None:
+    """The current version and what it holds."""
+    recall = payload["recall_at_10"]
+    pairs = [
+        ("version", payload["version"]),
+        ("made", payload["created_at"] + (f", from {payload['base']}" if payload["base"] else "")),
+        ("documents", _counts(payload["documents"])),
+        ("units", _counts(payload["units"])),
+        ("index", f"{', '.join(payload['index_kinds']) or 'none'} in {payload['n_shards']} shards"),
+        ("recall@10", "not measured" if recall is None else f"{recall:.3f}"),
+        ("files", f"{payload['n_files']:,}, {format_bytes(payload['n_bytes'])}"),
+        ("last run", _times(payload["seconds"])),
+        *(("failures", path) for path in payload["failures"]),
+        *(("ledger", path) for path in payload["ledger"]),
+    ]
+    print_pairs(console, [(name, safe(str(value))) for name, value in pairs])
+
+
+def show_versions(rows: Sequence[Mapping[str, Any]], console: "Console") -> None:
+    """Versions, newest first."""
+    cells = [
+        (
+            ("* " if row["is_current"] else "  ") + safe(row["version"]),
+            safe(row["created_at"])[:19],
+            f"{row['n_documents']:,}",
+            f"{row['n_units']:,}",
+            format_bytes(row["n_bytes"]),
+        )
+        for row in rows
+    ]
+    print_table(console, ("  version", "made", "documents", "units", "size"), cells)
+
+
+def setting_row(setting: Setting, settings: Settings) -> dict[str, Any]:
+    """What `corpusmill config` says of one setting."""
+    return {
+        "section": setting.section,
+        "value": getattr(getattr(settings, setting.section), setting.name),
+        "default": setting.default,
+        "unit": setting.unit,
+        "choices": list(setting.choices),
+        "meaning": setting.description,
+    }
+
+
+def show_settings(rows: Mapping[str, Mapping[str, Any]], console: "Console") -> None:
+    """Every setting, section by section."""
+    for section in Settings.model_fields:
+        console.print(f"[{section}]", style="bold")
+        for name, row in rows.items():
+            if row["section"] == section:
+                default = "" if row["value"] == row["default"] else f" (default {in_words(row['default'])})"
+                console.print(f"  {name} = {safe(in_words(row['value']) + default)}", soft_wrap=True)
+                kind = f" [{' | '.join(row['choices']) or row['unit']}]" if row["choices"] or row["unit"] else ""
+                print_pairs(console, [("     ", row["meaning"] + kind)])
+        console.print()
+
+
+def format_bytes(n_bytes: int) -> str:
+    """Decimal units.
+
+    >>> [format_bytes(n) for n in (12, 2_500, 3_200_000)]
+    ['12 B', '2.5 kB', '3.2 MB']
+    """
+    size, units = float(n_bytes), ["B", "kB", "MB", "GB", "TB"]
+    while size >= 999.95 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{n_bytes} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in counts.items()) or "none"
+
+
+def _times(seconds: Mapping[str, float]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {format_duration(value)}" for name, value in seconds.items()) or "none"
+
+
+def _more(n: int) -> str:
+    return f" and {n} more" if n > 0 else ""
