@@ -90,6 +90,17 @@ def status(arguments: argparse.Namespace) -> Outcome:
     return Outcome(payload, partial(views.show_status, payload))
 
 
+def verify(arguments: argparse.Namespace) -> Outcome:
+    """Recompute what a version promises; exit code 1 where anything is not so."""
+    from transforms.store.verify import verify as find_faults
+
+    store = _store(arguments.root)
+    manifest = _manifest(store, arguments.version)
+    faults = [msgspec.to_builtins(fault) for fault in find_faults(store, manifest.version)]
+    payload = {"version": manifest.version, "sound": not faults, "n_files": len(manifest.files()), "faults": faults}
+    return Outcome(payload, partial(views.show_faults, payload), exit_code=1 if faults else 0)
+
+
 def versions(arguments: argparse.Namespace) -> Outcome:
     """List the versions of an index."""
     from transforms.store.versions import list_versions
@@ -106,6 +117,23 @@ def rollback(arguments: argparse.Namespace) -> Outcome:
     was = _manifest(store).version
     now = roll_back(store, arguments.version).version
     return Outcome({"version": now, "was": was}, lambda console: console.print(f"{now} is current; it was {was}"))
+
+
+def gc(arguments: argparse.Namespace) -> Outcome:
+    """Remove old versions and files that nothing refers to."""
+    from transforms.store.garbage import collect
+
+    removed = msgspec.to_builtins(collect(_store(arguments.root), arguments.keep, arguments.grace))
+    return Outcome(removed, partial(views.show_removed, removed))
+
+
+def chunk(arguments: argparse.Namespace) -> Outcome:
+    """Show how one document is cut into units."""
+    from pipelines.chunk_view import cut_file
+
+    settings = _settings(arguments)
+    view = cut_file(arguments.file, settings.reading, settings.chunking, settings.encoder)
+    return Outcome(view.to_json(), view.show)
 
 
 def config(arguments: argparse.Namespace) -> Outcome:

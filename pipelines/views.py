@@ -67,6 +67,19 @@ def show_status(payload: Mapping[str, Any], console: "Console") -> None:
     print_pairs(console, [(name, safe(str(value))) for name, value in pairs])
 
 
+def show_faults(payload: Mapping[str, Any], console: "Console") -> None:
+    """Each fault on a line of its own, or that there is none."""
+    for fault in payload["faults"]:
+        console.print(safe(f"{fault['path']}: {fault['problem']}"), soft_wrap=True)
+    verdict = "sound" if payload["sound"] else f"{len(payload['faults'])} faults"
+    console.print(f"version {safe(payload['version'])}, {payload['n_files']:,} files: {verdict}", soft_wrap=True)
+
+
+def show_removed(payload: Mapping[str, Any], console: "Console") -> None:
+    """What was removed and what was kept."""
+    print_pairs(console, [(name.replace("_", " "), safe(str(value))) for name, value in payload.items()])
+
+
 def show_versions(rows: Sequence[Mapping[str, Any]], console: "Console") -> None:
     """Versions, newest first."""
     cells = [

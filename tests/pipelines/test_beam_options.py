@@ -1,0 +1,37 @@
+import pytest
+
+from models.errors import SettingsError
+from pipelines.beam_options import beam_arguments
+
+
+def test_the_runner_is_the_fn_api_runner_unless_named():
+    assert beam_arguments([]) == ["--runner=FnApiRunner"]
+    assert beam_arguments(["--direct_num_workers=2"]) == ["--direct_num_workers=2", "--runner=FnApiRunner"]
+    for runner in ("DirectRunner", "PrismRunner", "prism", "flinkrunner", "my.package.Runner"):
+        assert beam_arguments(["--runner", runner]) == ["--runner", runner]
+
+
+def test_what_beam_knows_is_passed_on_as_it_was_given():
+    flags = ["--direct_running_mode", "multi_processing", "--experiments=a", "--experiments", "b", "--streaming"]
+    assert beam_arguments([*flags, "--runner=FnApiRunner"]) == [*flags, "--runner=FnApiRunner"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--direct_num_worker=2"], "'--direct_num_worker'; did you mean --direct_num_workers"),
+        (["--window_tokens=2"], "'--window_tokens'; did you mean --window-tokens"),
+        (["--zzzzzzzz"], "corpusmill ingest --help"),
+        (["-r", "x"], "unknown flag '-r'"),
+        (["stray.txt"], "unexpected argument 'stray.txt'; file patterns follow --input"),
+        (["--runner=FlinkRuner"], "'FlinkRuner' must be one of .*; did you mean FlinkRunner"),
+        (["--direct_running_mode=sideways"], "direct_running_mode.*sideways"),
+        (["--direct_running_mode=multi_threading"], "multi_threading.*lose rows.*use multi_processing"),
+        (["--direct_running_mode", "multi_threading"], "multi_threading.*lose rows"),
+        (["--direct_num_workers=two"], "direct_num_workers.*'two'"),
+    ],
+)
+def test_a_mistake_is_one_line_with_a_remedy(flags, message):
+    with pytest.raises(SettingsError, match=message) as caught:
+        beam_arguments(flags, ["--window-tokens"])
+    assert "\n" not in str(caught.value)
