@@ -1,6 +1,7 @@
 """Whole files on a file system: the local disk through `os`, every other scheme through Beam's file systems."""
 
 import errno
+import hashlib
 import os
 import shutil
 import uuid
@@ -9,10 +10,11 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
+import pyarrow as pa
 
 from models.errors import SettingsError, StoreError
 
-Data = bytes | memoryview
+Data = bytes | memoryview | pa.Buffer
 Moment = Callable[[str], None]
 
 _REMEDIES = {
@@ -43,6 +45,9 @@ class Disk(Protocol):
 
     def get(self, path: str) -> bytes:
         """The file's bytes; raises FileNotFoundError where there is none."""
+
+    def sha256(self, path: str) -> str:
+        """The sha256 of the file's bytes; raises FileNotFoundError where there is none."""
 
     def stat(self, path: str) -> FoundFile | None: ...
 
@@ -117,6 +122,15 @@ class LocalDisk:
         try:
             with open(path, "rb") as file:
                 return file.read()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise refusal("read", path, error) from error
+
+    def sha256(self, path: str) -> str:
+        try:
+            with open(path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -220,6 +234,9 @@ class BeamDisk:
             raise
         except (OSError, BeamIOError) as error:
             raise StoreError(f"cannot read {path}: {_one_line(error)}; check the rights") from error
+
+    def sha256(self, path: str) -> str:
+        return hashlib.sha256(self.get(path)).hexdigest()
 
     def stat(self, path: str) -> FoundFile | None:
         return next((found for found in self._match(path) if found.path == path), None)

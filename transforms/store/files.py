@@ -75,9 +75,7 @@ class Store:
 
     def _is_sound(self, path: str, sha256: str, n_bytes: int) -> bool:
         found = self._disk.stat(path)
-        if found is None or found.size != n_bytes:
-            return False
-        return hashlib.sha256(self._disk.get(path)).hexdigest() == sha256
+        return found is not None and found.size == n_bytes and self._disk.sha256(path) == sha256
 
     def read(self, entry: FileEntry) -> bytes:
         """The bytes that `entry` promises; `DamagedFileError` names the file that has others or is gone."""
@@ -109,6 +107,13 @@ class Store:
         """Size and time of a file, None where there is none."""
         found = self._disk.stat(self.path(relative))
         return StoredFile(relative, found.size, found.modified_at) if found else None
+
+    def sha256(self, relative: str) -> str | None:
+        """The sha256 of a file's bytes, None where there is none. A local file is not held in memory for it."""
+        try:
+            return self._disk.sha256(self.path(relative))
+        except FileNotFoundError:
+            return None
 
     def exists(self, relative: str) -> bool:
         return self.stat(relative) is not None

@@ -14,8 +14,10 @@ import msgspec
 from models.errors import ConflictError, SettingsError, StoreError
 from transforms.store.disks import refusal, scheme_of
 from transforms.store.files import Store, damaged
+from transforms.store.manifest import FileEntry
 
 CURRENT = "CURRENT"
+VERSIONS = "versions"
 LOCK = ".CURRENT.lock"
 LOCK_TIMEOUT_SECONDS = 60.0
 
@@ -53,6 +55,11 @@ def checked_name(name: str) -> str:
     return name
 
 
+def manifest_path(version: str) -> str:
+    """Where a version's manifest lies under the root."""
+    return f"{VERSIONS}/{checked_name(version)}/manifest.json"
+
+
 def encode_pointer(pointer: Pointer) -> bytes:
     """CURRENT's bytes, one line of JSON."""
     own = hashlib.sha256(f"{pointer.version} {pointer.manifest_sha256}".encode()).hexdigest()
@@ -84,6 +91,7 @@ def swap_pointer(store: Store, expected: Pointer | None, new: Pointer) -> None:
     """Makes `new` current if `expected` still is; done twice it is done once.
 
     :raises ConflictError: another version is current; nothing was changed.
+    :raises DamagedFileError: the manifest of `new` is missing or another one; CURRENT never points at nothing.
     """
     _swap_for(store)(store, expected, new)
 
@@ -98,7 +106,8 @@ def _swap_for(store: Store) -> PointerSwap:
 
 
 def _swap_local(store: Store, expected: Pointer | None, new: Pointer) -> None:
-    with _locked(store):
+    with locked(store):
+        store.read(FileEntry(manifest_path(new.version), new.manifest_sha256, 0))
         current = read_pointer(store)
         if current == new:
             return
@@ -111,8 +120,9 @@ _SWAPS: dict[str, PointerSwap] = {"": _swap_local}
 
 
 @contextmanager
-def _locked(store: Store) -> Iterator[None]:
-    """Holds the root's lock. The kernel frees it when its holder dies."""
+def locked(store: Store) -> Iterator[None]:
+    """Holds the root's lock, under which CURRENT moves and versions go; the kernel frees it when its holder dies."""
+    check_publishable(store)
     path = f"{store.root}/{LOCK}"
     try:
         os.makedirs(store.root, exist_ok=True)

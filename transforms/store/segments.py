@@ -1,6 +1,5 @@
 """Tables as immutable Parquet segments, and small tables as Arrow IPC bytes. Equal tables give equal bytes."""
 
-import hashlib
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,6 +19,7 @@ __all__ = [
     "ipc_bytes",
     "open_vectors",
     "parquet_bytes",
+    "parquet_frame",
     "read_ipc",
     "read_rows",
     "read_table",
@@ -89,6 +89,12 @@ def read_rows(
         return table.slice(first_row - skipped, n_rows)
 
 
+def parquet_frame(store: Store, entry: FileEntry) -> tuple[int, pa.Schema]:
+    """The number of rows and the schema of a stored segment, of which only the end is decoded."""
+    with pq.ParquetFile(_open_checked(store, entry)) as file:
+        return file.metadata.num_rows, file.schema_arrow
+
+
 def _groups_of(metadata: pq.FileMetaData, start: int, end: int) -> tuple[list[int], int]:
     """The row groups that hold rows `[start, end)`, and the number of rows before the first of them."""
     groups: list[int] = []
@@ -116,9 +122,8 @@ def _open_checked(store: Store, entry: FileEntry) -> str | pa.BufferReader:
         raise damaged(path, "is missing")
     key = (path, entry.sha256, found.size, found.modified_at)
     if key not in _checked:
-        with open(path, "rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != entry.sha256:
-                raise damaged(path, "does not have the bytes its manifest promises")
+        if store.sha256(entry.path) != entry.sha256:
+            raise damaged(path, "does not have the bytes its manifest promises")
         with _checked_lock:
             _checked.add(key)
     return path

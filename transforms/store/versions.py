@@ -8,9 +8,7 @@ import msgspec
 from models.errors import ConflictError, StoreError
 from transforms.store.files import Store, damaged
 from transforms.store.manifest import FileEntry, Manifest, decode_manifest, encode_manifest
-from transforms.store.pointer import Pointer, checked_name, read_pointer, swap_pointer
-
-VERSIONS = "versions"
+from transforms.store.pointer import VERSIONS, Pointer, checked_name, manifest_path, read_pointer, swap_pointer
 
 
 class VersionInfo(msgspec.Struct, frozen=True):
@@ -27,14 +25,14 @@ class VersionInfo(msgspec.Struct, frozen=True):
     n_bytes: int
 
 
-def manifest_path(version: str) -> str:
-    """Where a version's manifest lies under the root."""
-    return f"{VERSIONS}/{checked_name(version)}/manifest.json"
-
-
 def sums_path(version: str) -> str:
     """Where the manifest's sha256 lies, in the format of `sha256sum`, so that old versions can be checked too."""
     return f"{VERSIONS}/{checked_name(version)}/manifest.sha256"
+
+
+def sums_bytes(manifest_sha256: str) -> bytes:
+    """What stands at `sums_path`."""
+    return f"{manifest_sha256}  manifest.json\n".encode()
 
 
 def write_manifest(store: Store, manifest: Manifest) -> Pointer:
@@ -49,7 +47,7 @@ def write_manifest(store: Store, manifest: Manifest) -> Pointer:
         raise ConflictError(
             f"version {manifest.version} exists in {store.root} and is another one; choose another name"
         )
-    store.write_named(sums_path(manifest.version), f"{sha256}  manifest.json\n".encode())
+    store.write_named(sums_path(manifest.version), sums_bytes(sha256))
     if present is None:
         store.write_named(manifest_path(manifest.version), data)
     return Pointer(manifest.version, sha256)
@@ -75,8 +73,8 @@ def _stored_pointer(store: Store, version: str) -> Pointer:
     data = store.find_named(sums_path(version))
     if data is None or not store.exists(manifest_path(version)):
         raise StoreError(f"{store.root} has no version {version}; see `corpusmill versions {store.root}`")
-    sha256, _, rest = data.decode("ascii", "replace").partition("  ")
-    if rest != "manifest.json\n":
+    sha256 = data.decode("ascii", "replace")[:64]
+    if data != sums_bytes(sha256):
         raise damaged(store.path(sums_path(version)), "is not a checksum this program wrote")
     return Pointer(version, sha256)
 
@@ -89,6 +87,18 @@ def _load(store: Store, pointer: Pointer) -> Manifest:
     return manifest
 
 
+def stored_manifest(store: Store, version: str) -> Manifest:
+    """The manifest of a version by its own checksum, whatever CURRENT says."""
+    return _load(store, _stored_pointer(store, version))
+
+
+def paths_of(manifest: Manifest) -> set[str]:
+    """Every path under the root that a version needs, its manifest and the block sums of mapped files included."""
+    entries = manifest.files()
+    own = {manifest_path(manifest.version), sums_path(manifest.version)}
+    return own | {entry.path for entry in entries} | {entry.block_sums for entry in entries if entry.block_sums}
+
+
 def version_names(store: Store) -> list[str]:
     """The versions that have a manifest, sorted by name."""
     found = (file.path.split("/") for file in store.list(VERSIONS))
@@ -98,7 +108,7 @@ def version_names(store: Store) -> list[str]:
 def list_versions(store: Store) -> list[VersionInfo]:
     """All versions, newest first."""
     current = read_pointer(store)
-    manifests = [_load(store, _stored_pointer(store, name)) for name in version_names(store)]
+    manifests = [stored_manifest(store, name) for name in version_names(store)]
     infos = [_info(manifest, current is not None and current.version == manifest.version) for manifest in manifests]
     return sorted(infos, key=lambda info: (info.created_at, info.version), reverse=True)
 
