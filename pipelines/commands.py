@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,7 +11,7 @@ from models.errors import SettingsError, StoreError
 from pipelines import views
 from pipelines.arguments import build_parser, flags_of, setting_overrides
 from pipelines.config import Settings, load_settings, setting_fields, settings_schema
-from pipelines.output import Outcome
+from pipelines.output import Outcome, complain
 from pipelines.progress import watch_progress
 
 if TYPE_CHECKING:
@@ -60,8 +60,10 @@ def search(arguments: argparse.Namespace) -> Outcome:
     from pipelines.search import open_index
 
     index = open_index(arguments.root, arguments.version, encoder)
-    hits = [_hit(hit) for hit in index.search([arguments.question], arguments.k)[0]]
-    return Outcome({"hits": hits}, partial(views.show_hits, hits))
+    hits = [msgspec.to_builtins(hit) for hit in index.search([arguments.question], arguments.k)[0]]
+    if index.outcomes["queries_over_limit"]:
+        complain("the question is over the encoder's limit; its end was not read")
+    return Outcome({"version": index.version, "hits": hits}, partial(views.show_hits, hits))
 
 
 def status(arguments: argparse.Namespace) -> Outcome:
@@ -95,9 +97,9 @@ def verify(arguments: argparse.Namespace) -> Outcome:
     from transforms.store.verify import verify as find_faults
 
     store = _store(arguments.root)
-    manifest = _manifest(store, arguments.version)
-    faults = [msgspec.to_builtins(fault) for fault in find_faults(store, manifest.version)]
-    payload = {"version": manifest.version, "sound": not faults, "n_files": len(manifest.files()), "faults": faults}
+    faults = [msgspec.to_builtins(fault) for fault in find_faults(store, arguments.version)]
+    version = arguments.version if faults else _manifest(store, arguments.version).version
+    payload = {"version": version, "sound": not faults, "faults": faults}
     return Outcome(payload, partial(views.show_faults, payload), exit_code=1 if faults else 0)
 
 
@@ -170,18 +172,5 @@ def _encoder_of_version(arguments: argparse.Namespace) -> "EncoderSettings | Non
     flags = setting_overrides(arguments)
     if not flags:
         return None
-    stored = _manifest(_store(arguments.root), arguments.version).settings.get("encoder", {})
-    known = {name: value for name, value in stored.items() if name in setting_fields()}
-    return load_settings(None, known | flags).encoder
-
-
-def _hit(hit: Any) -> dict[str, Any]:
-    return {
-        "uri": hit.uri,
-        "uris": list(hit.uris),
-        "start": hit.start,
-        "end": hit.end,
-        "text": hit.text,
-        "heading_path": list(hit.heading_path),
-        "score": float(hit.score),
-    }
+    stored = _manifest(_store(arguments.root), arguments.version).encoder.get("settings", {})
+    return load_settings(None, stored | flags).encoder

@@ -71,8 +71,8 @@ def show_faults(payload: Mapping[str, Any], console: "Console") -> None:
     """Each fault on a line of its own, or that there is none."""
     for fault in payload["faults"]:
         console.print(safe(f"{fault['path']}: {fault['problem']}"), soft_wrap=True)
-    verdict = "sound" if payload["sound"] else f"{len(payload['faults'])} faults"
-    console.print(f"version {safe(payload['version'])}, {payload['n_files']:,} files: {verdict}", soft_wrap=True)
+    name = safe(payload["version"] or "current")
+    console.print(f"version {name}: {'sound' if payload['sound'] else _faults(payload['faults'])}", soft_wrap=True)
 
 
 def show_removed(payload: Mapping[str, Any], console: "Console") -> None:
@@ -133,7 +133,12 @@ def format_bytes(n_bytes: int) -> str:
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in counts.items()) or "none"
+    totals_first = sorted(counts.items(), key=lambda item: item[0] not in ("listed", "total"))
+    return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in totals_first) or "none"
+
+
+def _faults(faults: Sequence[Any]) -> str:
+    return "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
 
 
 def _times(seconds: Mapping[str, float]) -> str:
