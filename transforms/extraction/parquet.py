@@ -1,5 +1,6 @@
 """Parquet: rows stream out in small batches, whatever the size of the file's row groups."""
 
+import gzip
 import io
 from collections.abc import Iterator
 from typing import Any, BinaryIO
@@ -18,7 +19,9 @@ def extract_parquet(stream: BinaryIO, settings: ReadingSettings) -> Iterator[Ext
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    source = stream if stream.seekable() else io.BytesIO(read_bounded(stream, settings.max_document_bytes))
+    # A gzip stream says that it can seek, and would be decompressed to its end for that.
+    can_seek = stream.seekable() and not isinstance(stream, gzip.GzipFile)
+    source = stream if can_seek else io.BytesIO(read_bounded(stream, settings.max_document_bytes))
     try:
         file = pq.ParquetFile(source, pre_buffer=False)
         require_columns(list(file.schema_arrow.names), settings)

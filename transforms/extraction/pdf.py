@@ -96,7 +96,7 @@ def _paragraphs(lines: list[tuple[str, float]]) -> list[str]:
     downward = sorted(drop for drop in drops if drop > 1) or [0.0]
     usual = downward[len(downward) // 4]  # a low quartile: on a short page half of the distances are gaps
     paragraphs: list[list[str]] = []
-    for (line, _), drop in zip(lines, [float("inf"), *drops], strict=True):
+    for (line, _), drop in zip(lines, [float("inf"), *drops], strict=False):  # no lines, no first drop
         if drop > _PARAGRAPH_GAP * usual + 0.5 or drop < -1:
             paragraphs.append([])
         paragraphs[-1].append(line)

@@ -21,14 +21,22 @@ def extract_warc(stream: BinaryIO, settings: ReadingSettings) -> Iterator[Extrac
     Other records (requests, images, redirects) are no documents. Raises ExtractionError('broken_warc') where the
     archive cannot be read on.
     """
+    keys = SeenKeys()
+    for row, record in enumerate(_records(stream)):
+        if _is_page(record):
+            yield _read(row, record, keys, settings)
+
+
+def _records(stream: BinaryIO) -> Iterator[Any]:
     archive = require("warcio.archiveiterator", "formats")
     exceptions = require("warcio.exceptions", "formats")
-    keys = SeenKeys()
+    # An AttributeError is how warcio meets a record without a target address.
+    damages = (exceptions.ArchiveLoadFailed, *READ_ERRORS, ValueError, OSError, AttributeError)
     try:
-        for row, record in enumerate(archive.ArchiveIterator(stream)):
-            if _is_page(record):
-                yield _read(row, record, keys, settings)
-    except (exceptions.ArchiveLoadFailed, *READ_ERRORS, ValueError, OSError) as error:
+        records = archive.ArchiveIterator(stream)
+        while (record := next(records, None)) is not None:
+            yield record
+    except damages as error:
         raise ExtractionError("broken_warc", " ".join(str(error).split())[:200]) from error
 
 
