@@ -177,7 +177,7 @@ class LocalDisk:
 
 
 def _raise_unless_missing(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise refusal("list", str(error.filename), error) from error
 
 
@@ -250,7 +250,7 @@ class BeamDisk:
     def delete(self, paths: Sequence[str]) -> None:
         from apache_beam.io.filesystem import BeamIOError
 
-        present = [path for path in paths if self.stat(path) is not None]
+        present = [path for path in dict.fromkeys(paths) if self.stat(path) is not None]
         try:
             if present:
                 _beam_files(present[0]).delete(present)
