@@ -53,10 +53,10 @@ def test_flat_has_perfect_recall_also_among_copies(flat_recipe, empty_shard, mak
 
 def test_default_recipe_reaches_its_recall_on_clustered_vectors(make_vectors):
     """48 bytes of 384 components, re-ranked from fp16: at least 0.95."""
-    vectors = make_vectors(6_000, 1, 384, spread=0.4)
-    ids = np.random.default_rng(1).permutation(6_000)
-    plan = plan_index(IndexSettings(index="ivfpq"), 384, 6_000)
-    shard = fill(empty(plan, train(plan, vectors[:2000]).data, "t"), ids, vectors)
+    vectors = make_vectors(4_000, 1, 384, spread=0.4)
+    ids = np.random.default_rng(1).permutation(4_000)
+    plan = plan_index(IndexSettings(index="ivfpq"), 384, 4_000)
+    shard = fill(empty(plan, train(plan, vectors[:1200]).data, "t"), ids, vectors)
     queries = choose_queries(ids[:0], ids, 200)
     recall = measure_recall([answer(shard, plan, ids, vectors, queries, vectors[np.argsort(ids)[queries]])])
     assert recall.n_queries == 200

@@ -1,0 +1,148 @@
+"""Search in a published version."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from models.errors import ModelError, SettingsError, StoreError
+from models.settings import EncoderSettings
+from pipelines.search.documents import Documents
+from pipelines.search.hits import Hit
+from pipelines.search.shard import Row, SearchedShard
+from transforms.indexing.searching import NONE, merge_candidates
+from transforms.settings import IndexSettings
+from transforms.store.files import Store
+from transforms.store.manifest import Manifest
+from transforms.store.versions import load_manifest
+
+if TYPE_CHECKING:
+    from models.encoder import Encoder
+
+QUERIES_AT_ONCE = 64
+
+
+def open_index(root: str, version: str | None = None, encoder_settings: EncoderSettings | None = None) -> "Index":
+    """The index of `version` under `root`, or of the current one.
+
+    :param encoder_settings: those for the questions' encoder, where they are not the version's own (a folder that has
+        moved, another device). It must have the weights and the limits that the version was made with.
+    :raises StoreError: no such version.
+    :raises ModelError: another encoder.
+    """
+    store = Store(root)
+    manifest = load_manifest(store, version)
+    if manifest is None:
+        raise StoreError(f"no index in {store.root}; `corpusmill ingest --output` makes one")
+    settings = encoder_settings or EncoderSettings.model_validate(manifest.encoder["settings"])
+    _check_encoder(settings, manifest)
+    return Index(store, manifest, settings)
+
+
+class Index:
+    """A version opened for search. It stays on its version whatever is published meanwhile.
+
+    `outcomes` counts the questions asked, and those over the encoder's limit, whose ends were not read.
+    """
+
+    def __init__(self, store: Store, manifest: Manifest, encoder_settings: EncoderSettings) -> None:
+        self.manifest = manifest
+        self.outcomes: Counter[str] = Counter()
+        self._settings = IndexSettings.model_validate(manifest.settings.get("index", {}))
+        self._encoder_settings = encoder_settings
+        self._shards = [SearchedShard(store, shard) for shard in manifest.shards if shard.index]
+        self._documents = Documents(store, manifest.document_shards)
+
+    @property
+    def version(self) -> str:
+        return self.manifest.version
+
+    @cached_property
+    def encoder(self) -> "Encoder":
+        """The questions' encoder, loaded when the first one comes."""
+        from models.encoder import load_encoder
+
+        return load_encoder(self._encoder_settings)
+
+    def search(self, texts: Sequence[str], k: int = 10) -> list[list[Hit]]:
+        """The `k` best units for each question, best first; equal scores in the order of their ids.
+
+        :raises DamagedFileError: a file that the answer needs is damaged, and is named.
+        """
+        if isinstance(texts, str):
+            raise SettingsError("texts is one text; search takes a list of them: search([text])")
+        if k < 1:
+            raise SettingsError(f"k = {k} must be at least 1")
+        if not texts or not self._shards:
+            return [[] for _ in texts]
+        queries = self._encode(texts)
+        blocks = range(0, len(queries), QUERIES_AT_ONCE)
+        return [hits for start in blocks for hits in self._search_block(queries[start : start + QUERIES_AT_ONCE], k)]
+
+    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        encoded = self.encoder.encode_queries(texts)
+        self.outcomes["queries"] += len(texts)
+        self.outcomes["queries_over_limit"] += int(np.sum(encoded.over_limit))
+        if not np.all(encoded.valid):
+            number = int(np.argmin(encoded.valid))
+            raise ModelError(f"question {number} has no usable vector: {texts[number][:80]!r}; ask it in other words")
+        return np.asarray(encoded.vectors, np.float32)
+
+    def _search_block(self, queries: NDArray[np.float32], k: int) -> list[list[Hit]]:
+        found = merge_candidates([shard.search(queries, k, self._settings) for shard in self._shards], k)
+        units = self._units(np.unique(found.ids[found.ids != NONE]))
+        hits = self._hits(units)
+        return [_scored(row_ids, row_scores, hits) for row_ids, row_scores in zip(*found, strict=True)]
+
+    def _units(self, ids: NDArray[np.int64]) -> dict[int, Row]:
+        found: dict[int, Row] = {}
+        for shard in self._shards:
+            found |= shard.units(ids[shard.holds(ids)])
+        for vector_id in ids.tolist():
+            if vector_id not in found:
+                raise StoreError(f"the index has id {vector_id}, which no content has; run `corpusmill verify`")
+        return found
+
+    def _hits(self, units: Mapping[int, Row]) -> dict[int, Hit]:
+        """A hit without a score for each unit."""
+        places = self._documents.of_contents(str(unit["content_id"]) for unit in units.values())
+        return {vector_id: self._hit(unit, places[str(unit["content_id"])]) for vector_id, unit in units.items()}
+
+    def _hit(self, unit: Mapping[str, Any], places: Sequence[Any]) -> Hit:
+        if not places:
+            raise StoreError(f"no document has content {unit['content_id']}; run `corpusmill verify`")
+        return Hit(
+            uri=places[0].uri,
+            uris=tuple(place.uri for place in places),
+            start=unit["start"],
+            end=unit["end"],
+            text=unit["text"],
+            heading_path=tuple(unit["heading_path"] or ()),
+            score=0.0,
+            unit_id=unit["unit_id"],
+            metadata=self._documents.metadata(places[0]),
+        )
+
+
+def _scored(ids: NDArray[np.int64], scores: NDArray[np.float32], hits: Mapping[int, Hit]) -> list[Hit]:
+    pairs = zip(ids.tolist(), scores.tolist(), strict=True)
+    return [msgspec.structs.replace(hits[vector_id], score=score) for vector_id, score in pairs if vector_id != NONE]
+
+
+def _check_encoder(settings: EncoderSettings, manifest: Manifest) -> None:
+    """`ModelError` names what differs from the encoder that made the version's vectors."""
+    from models.encoder import encoder_identity
+
+    stored, given = manifest.encoder["identity"], encoder_identity(settings)
+    names = (stored.keys() | given.keys()) - {"document_prompt"}  # which no question is given
+    differing = sorted(name for name in names if stored.get(name) != given.get(name))
+    if differing:
+        parts = ", ".join(f"{name} {stored.get(name)!s:.64} != {given.get(name)!s:.64}" for name in differing)
+        raise ModelError(
+            f"encoder {settings.encoder!r} is not the one that made version {manifest.version}: {parts}; "
+            "search with that one, or ingest again with this one"
+        )

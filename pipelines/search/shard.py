@@ -1,0 +1,79 @@
+"""One shard of a version, opened for search."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.errors import StoreError
+from pipelines.search.live_rows import LiveRows, Numbers
+from transforms.indexing.searching import Candidates, rescore, search_shard
+from transforms.indexing.shards import ShardIndex, load
+from transforms.settings import IndexSettings
+from transforms.store.files import Store
+from transforms.store.manifest import Shard
+from transforms.store.segments import ROWS_PER_GROUP, read_rows
+
+UNIT_COLUMNS = ["unit_id", "vector_id", "content_id", "start", "end", "text", "heading_path"]
+
+Row = Mapping[str, Any]
+
+
+class SearchedShard:
+    """A shard's index and segments, read when they are first needed, and checked before they are used.
+
+    :raises DamagedFileError: by every method, naming the file whose bytes are not those promised.
+    """
+
+    def __init__(self, store: Store, shard: Shard) -> None:
+        self._store, self._shard = store, shard
+        self._unit_entries = {entry.path: entry for entry in shard.units}
+
+    @cached_property
+    def index(self) -> ShardIndex:
+        assert self._shard.index is not None
+        return load(self._store.read(self._shard.index), self._shard.training)
+
+    @cached_property
+    def live(self) -> LiveRows:
+        return LiveRows(self._store, self._shard)
+
+    def search(self, queries: NDArray[np.float32], k: int, settings: IndexSettings) -> Candidates:
+        """Candidates of each query, float32 (q, d), with exact scores."""
+        found = search_shard(self.index, queries, k * settings.rerank_factor, settings.nprobe)
+        return found if self.index.is_flat else rescore(queries, found, self.live.vectors)
+
+    def holds(self, ids: Numbers) -> NDArray[np.bool_]:
+        """Which of `ids` are live units of this shard."""
+        return np.isin(ids, self.live.ids)
+
+    def units(self, ids: Numbers) -> dict[int, Row]:
+        """The unit rows of live ids. Neighbours in one row group are decoded once."""
+        positions = self.live.find(ids)
+        segments, numbers, rows = self.live.unit_places(positions)
+        owners = self.live.content_ids(positions)
+        groups: dict[tuple[int, int], list[int]] = {}
+        for place, (number, row) in enumerate(zip(numbers.tolist(), rows.tolist(), strict=True)):
+            groups.setdefault((number, row // ROWS_PER_GROUP), []).append(place)
+        found: dict[int, Row] = {}
+        for (number, _), places in groups.items():
+            for place, unit in zip(places, self._read(segments[number], rows[places]), strict=True):
+                self._check(unit, int(ids[place]), owners[place], segments[number])
+                found[int(ids[place])] = unit
+        return found
+
+    def _read(self, path: str, rows: Numbers) -> list[Row]:
+        if path not in self._unit_entries:
+            raise StoreError(f"the contents of shard {self._shard.name} name {path}, which the version lacks")
+        first, last = int(rows.min()), int(rows.max())
+        table = read_rows(self._store, self._unit_entries[path], first, last - first + 1, UNIT_COLUMNS)
+        return [dict(unit) for unit in table.take((rows - first).tolist()).to_pylist()]
+
+    def _check(self, unit: Row, vector_id: int, content_id: str, path: str) -> None:
+        if unit["vector_id"] != vector_id or unit["content_id"] != content_id:
+            raise StoreError(
+                f"{self._store.path(path)} has unit {unit['unit_id']} where id {vector_id} of content {content_id} "
+                "should be; run `corpusmill verify`"
+            )
