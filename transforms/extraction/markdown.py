@@ -1,6 +1,6 @@
 """Markdown: the outermost blocks of CommonMark with GFM tables, in one pass over the lines.
 
-Only the outermost level of the block structure is needed. A scanner of its own gives it four to twenty times faster
+Only the outermost level of the block structure is needed. A scanner of its own gives it three to fifteen times faster
 than a whole parser and in time linear in the text; markdown-it-py is the oracle in its tests.
 
 Different from CommonMark on purpose: front matter is code; header rows directly above a table's separator all belong to
