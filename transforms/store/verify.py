@@ -41,7 +41,10 @@ def verify(store: Store, version: str | None = None) -> list[Fault]:
     if manifest is None:
         return log.faults()
     for entry in manifest.files():
-        _check_file(store, entry, log)
+        try:
+            _check_file(store, entry, log)
+        except (StoreError, pa.ArrowException) as error:
+            log.add(entry.path, f"cannot be read: {error}")
     _check_ranges(manifest, log)
     try:
         _check_agreement(store, manifest, log)
@@ -98,12 +101,8 @@ def _check_file(store: Store, entry: FileEntry, log: FaultLog) -> None:
     log.check(sha256 == entry.sha256, entry.path, "does not have the bytes its manifest promises")
     if entry.block_sums:
         _check_block_sums(store, entry, log)
-    if log.has([entry]):
-        return
-    try:
+    if not log.has([entry]):
         _check_table(store, entry, log)
-    except (StoreError, pa.ArrowException) as error:
-        log.add(entry.path, f"cannot be opened: {error}")
 
 
 def _check_block_sums(store: Store, entry: FileEntry, log: FaultLog) -> None:

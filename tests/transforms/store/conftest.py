@@ -146,24 +146,24 @@ def store(tmp_path: Path) -> Store:
     return Store(str(tmp_path / "root"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def publishing():
     """`publish(store, version, documents)`."""
     return publish
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def building():
     """`build_manifest(store, version, documents)`."""
     return build_manifest
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def documents() -> dict[str, str]:
     return dict(DOCUMENTS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def flip():
     """`flip(store, path, position)` changes one bit of a stored file."""
 
