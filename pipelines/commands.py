@@ -67,8 +67,11 @@ def search(arguments: argparse.Namespace) -> Outcome:
 
 
 def status(arguments: argparse.Namespace) -> Outcome:
-    """Show the current version and what it holds."""
-    manifest = _manifest(_store(arguments.root))
+    """Show the current version, what it holds, and the runs that are going on."""
+    from transforms.store.status import status as look_at
+
+    store = _store(arguments.root)
+    manifest, store_status = _manifest(store), look_at(store)
     files = manifest.files()
     payload = {
         "version": manifest.version,
@@ -88,6 +91,11 @@ def status(arguments: argparse.Namespace) -> Outcome:
         "n_bytes": sum(file.n_bytes for file in files),
         "failures": [file.path for file in manifest.failures],
         "ledger": [file.path for file in manifest.ledger],
+        "n_versions": store_status.n_versions,
+        "n_stored_files": store_status.n_files,
+        "n_stored_bytes": store_status.n_bytes,
+        "live_runs": [lease.run for lease in store_status.live_runs],
+        "interrupted_runs": list(store_status.interrupted_runs),
     }
     return Outcome(payload, partial(views.show_status, payload))
 

@@ -60,7 +60,13 @@ def show_status(payload: Mapping[str, Any], console: "Console") -> None:
         ("index", f"{', '.join(payload['index_kinds']) or 'none'} in {payload['n_shards']} shards"),
         ("recall@10", "not measured" if recall is None else f"{recall:.3f}"),
         ("files", f"{payload['n_files']:,}, {format_bytes(payload['n_bytes'])}"),
+        (
+            "store",
+            f"{payload['n_stored_files']:,} files, {format_bytes(payload['n_stored_bytes'])}, {_n_versions(payload)}",
+        ),
         ("last run", _times(payload["seconds"])),
+        *(("live run", run) for run in payload["live_runs"]),
+        *(("cut short", run) for run in payload["interrupted_runs"]),
         *(("failures", path) for path in payload["failures"]),
         *(("ledger", path) for path in payload["ledger"]),
     ]
@@ -135,6 +141,10 @@ def format_bytes(n_bytes: int) -> str:
 def _counts(counts: Mapping[str, int]) -> str:
     totals_first = sorted(counts.items(), key=lambda item: item[0] not in ("listed", "total"))
     return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in totals_first) or "none"
+
+
+def _n_versions(payload: Mapping[str, Any]) -> str:
+    return "1 version" if payload["n_versions"] == 1 else f"{payload['n_versions']:,} versions"
 
 
 def _faults(faults: Sequence[Any]) -> str:

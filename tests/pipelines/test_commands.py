@@ -72,6 +72,21 @@ def test_status_shows_the_current_version(run, root):
     assert code == 0 and "v2" in out and "2 listed, 1 failed, 1 indexed" in out and "not measured" in out
 
 
+def test_the_keys_of_every_answer_are_documented(run, root, checkout):
+    page = (checkout / "docs" / "json.md").read_text()
+    commands = {
+        "status": ["status", root],
+        "versions": ["versions", root],
+        "verify": ["verify", root],
+        "rollback": ["rollback", root, "v1"],
+        "gc": ["gc", root, "--keep", "5"],
+        "config": ["config"],
+    }
+    for name, words in commands.items():
+        section = page.split(f"## corpusmill {name}\n")[1].split("\n## ")[0]
+        assert {key for key in answer(run, *words) if f"`{key}`" not in section} == set()
+
+
 def test_versions_newest_first_and_rollback_and_forth(run, root):
     def current():
         versions = answer(run, "versions", root)["versions"]
