@@ -126,5 +126,3 @@ def read_changes(context: RunContext, path: str) -> Iterator[ReadItem | FileGone
         record = RecordCoder().decode(encoded)
         assert isinstance(record, ReadItem | FileGone)
         yield record
-
-

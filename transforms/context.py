@@ -1,7 +1,8 @@
 """What every stage of one run needs to know: where the store is, what it held, and how this run makes things."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from models.settings import EncoderSettings
 from transforms.identity import bucket, uri_bucket
@@ -11,6 +12,15 @@ from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings
 from transforms.store.files import Store
 from transforms.store.manifest import DocumentShard, Manifest, Shard
 from transforms.store.versions import load_manifest
+
+
+@dataclass(frozen=True)
+class EncoderCosts:
+    """What the bill needs to know of the encoder: `n_parameters` leaves embedding tables out."""
+
+    n_parameters: int = 0
+    hidden_size: int = 0
+    n_layers: int = 0
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class RunContext:
     root: str
     run: str
     base: str
+    base_sha256: str
     reading: ReadingSettings
     chunking: ChunkingSettings
     encoder: EncoderSettings
@@ -33,7 +44,13 @@ class RunContext:
     document_shards: tuple[DocumentShard, ...]
     shards: tuple[Shard, ...]
     dimension: int
+    prompt_tokens: int
+    costs: EncoderCosts
+    started_at: str = ""
     n_known_documents: int = 0
+    n_unchanged: int = 0
+    encoder_identity: dict[str, Any] = field(default_factory=dict)
+    libraries: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
     def _document_firsts(self) -> list[int]:

@@ -40,7 +40,10 @@ class ReadItem(Record, frozen=True):
 
 
 class FileSeen(Record, frozen=True):
-    """What became of one object. An object that failed as a whole has `failed` and keeps what was known of it."""
+    """What became of one object. One that failed as a whole has `failed` and keeps what was known of it.
+
+    A negative `size` says that the object is gone.
+    """
 
     file: str
     size: int
@@ -78,7 +81,7 @@ class DocumentGone(Record, frozen=True):
 
 
 class Failure(Record, frozen=True):
-    """A dead letter. `n_of` tells how many units its content has, where one unit (`vector_id`) alone is bad."""
+    """A dead letter. Where one unit (`vector_id`) alone is bad, `n_of` tells how many units its content has."""
 
     stage: str
     reason: str
@@ -88,6 +91,13 @@ class Failure(Record, frozen=True):
     detail: str = ""
     vector_id: int = -1
     n_of: int = 0
+
+
+class Note(Record, frozen=True):
+    """A counted outcome that costs no document, such as replaced characters or moved cuts."""
+
+    outcome: str
+    count: int
 
 
 class ContentChange(Record, frozen=True):
@@ -179,6 +189,7 @@ class DocumentShardWritten(Record, frozen=True):
     index: int
     shard: DocumentShard
     outcomes: dict[str, int]
+    seconds: float = 0.0
     ledger: tuple[FileEntry, ...] = ()
     failures: tuple[FileEntry, ...] = ()
 
@@ -189,7 +200,6 @@ class ShardWritten(Record, frozen=True):
     index: int
     shard: Shard
     totals: dict[str, float]
-    outcomes: dict[str, int]
     ledger: tuple[FileEntry, ...] = ()
 
 
@@ -203,7 +213,7 @@ class FillItem(Record, frozen=True):
 
 
 class ShardFilled(Record, frozen=True):
-    """A content shard with its index. The errors are sums over the vectors that were added, for the drift signal."""
+    """A content shard with its index, and the seconds that it took."""
 
     index: int
     shard: Shard
@@ -212,7 +222,7 @@ class ShardFilled(Record, frozen=True):
 
 
 Records = Union[
-    FileToRead, FileGone, ReadItem, FileSeen, DocumentRead, DocumentGone, Failure, ContentChange, ChangesWritten,
+    FileToRead, FileGone, ReadItem, FileSeen, DocumentRead, DocumentGone, Failure, Note, ContentChange, ChangesWritten,
     LeftoverVectors, TouchShard, WorkEntry, WorkItem, UnitsWritten, EncodeItem, VectorsWritten, GuardCount,
     DocumentShardWritten, ShardWritten, FillItem, ShardFilled,
 ]  # fmt: skip

@@ -1,0 +1,31 @@
+"""How far a run is, read off the files that it leaves, so that it works on every runner."""
+
+import msgspec
+
+from pipelines.progress import Progress
+from transforms.changes import Changes
+from transforms.context import RunContext
+from transforms.embedding import attempted_tokens
+from transforms.work import CHARS_PER_TOKEN
+
+
+class RunProgress:
+    """Polls the scratch folder of a run."""
+
+    def __init__(self, context: RunContext, changes: Changes) -> None:
+        self._context = context
+        self._n_files = len(changes.read)
+
+    def poll(self) -> Progress | None:
+        """Files while they are read, then tokens while they are encoded. The total of tokens is an estimate."""
+        data = self._context.store.find_named(f"runs/{self._context.run}/plan.json")
+        if data is None:
+            return Progress("reading", 0, self._n_files, "files")
+        total = msgspec.json.decode(data, type=dict[str, int])["work_chars"] // CHARS_PER_TOKEN
+        marks = self._context.store.list(f"{self._context.scratch('attempts')}")
+        done = sum(attempted_tokens(mark.path for mark in marks))
+        return (
+            Progress("encoding", min(done, total), total, "tokens")
+            if done < total
+            else Progress("indexing", 0, 0, "shards")
+        )

@@ -1,0 +1,164 @@
+"""Joining what documents gained and lost with the contents that are known, one content shard at a time."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+import msgspec
+import pyarrow as pa
+
+from transforms.context import RunContext
+from transforms.identity import bucket
+from transforms.records import (
+    ChangesWritten,
+    ContentChange,
+    GuardCount,
+    LeftoverVectors,
+    Record,
+    RecordCoder,
+    WorkEntry,
+)
+from transforms.store.files import Store
+from transforms.store.manifest import Shard
+from transforms.store.schemas import CONTENTS
+from transforms.store.segments import read_ipc, read_table
+
+
+class Content(msgspec.Struct, frozen=True):
+    """A row of the contents table (see `transforms.store.schemas.CONTENTS`)."""
+
+    content_id: str
+    n_documents: int
+    n_chars: int
+    n_tokens: int
+    snapshot_segment: str
+    snapshot_row: int
+    n_units: int
+    units_segment: str
+    units_row: int
+    vectors_segment: str
+    vectors_row: int
+    cut_recipe: str
+    encode_recipe: str
+
+
+def load_contents(store: Store, shard: Shard) -> dict[str, Content]:
+    """The known contents whose id falls into the shard's buckets."""
+    if shard.contents is None:
+        return {}
+    columns = [column.to_pylist() for column in read_table(store, shard.contents, CONTENTS.names).columns]
+    rows = (Content(*values) for values in zip(*columns, strict=True))
+    return {row.content_id: row for row in rows if shard.first <= bucket(row.content_id) <= shard.last}
+
+
+def contents_table(contents: Mapping[str, Content]) -> pa.Table:
+    """The contents as a stored table, sorted by id."""
+    rows = [contents[key] for key in sorted(contents)]
+    arrays = [pa.array([getattr(row, field.name) for row in rows], field.type) for field in CONTENTS]
+    return pa.Table.from_arrays(arrays, schema=CONTENTS)
+
+
+def write_content_changes(
+    context: RunContext, document_shard: int, changes: Iterable[ContentChange]
+) -> Iterator[tuple[int, ChangesWritten]]:
+    """Leave changes in one scratch file, a run of bytes a content shard, and yield where each shard's lie."""
+    by_shard: dict[int, list[bytes]] = {}
+    for change in changes:
+        by_shard.setdefault(context.content_shard(change.content_id), []).append(RecordCoder().encode(change))
+    path = f"{context.scratch('contents')}/{document_shard:04d}.msgpack"
+    data = bytearray()
+    places = []
+    for index in sorted(by_shard):
+        encoded = msgspec.msgpack.encode(by_shard[index])
+        places.append((index, ChangesWritten(path, len(data), len(encoded))))
+        data += encoded
+    if places:
+        context.store.write_named(path, bytes(data))
+    yield from places
+
+
+def read_content_changes(context: RunContext, records: Iterable[Record]) -> list[ContentChange]:
+    """The changes that `records` point at, in an order that does not depend on theirs."""
+    places = sorted({(r.path, r.offset, r.n_bytes) for r in records if isinstance(r, ChangesWritten)})
+    changes: list[ContentChange] = []
+    for path, offset, n_bytes in places:
+        data = context.store.read_named(path)[offset : offset + n_bytes]
+        for encoded in msgspec.msgpack.decode(data, type=list[bytes]):
+            change = RecordCoder().decode(encoded)
+            assert isinstance(change, ContentChange)
+            changes.append(change)
+    return sorted(changes, key=lambda c: (c.content_id, c.is_loss, c.cause, c.uri))
+
+
+def without_failed(changes: Iterable[ContentChange], failed: Collection[str]) -> list[ContentChange]:
+    """The changes that still hold when the contents in `failed` could not be made: their gains, and the losses that
+    they would have caused, are off."""
+    return [change for change in changes if change.cause not in failed]
+
+
+def document_counts(known: Mapping[str, Content], changes: Iterable[ContentChange]) -> dict[str, int]:
+    """How many documents each content has after the changes, for the contents that they touch."""
+    counts: dict[str, int] = {}
+    for change in changes:
+        name = change.content_id
+        if name not in counts:
+            counts[name] = known[name].n_documents if name in known else 0
+        counts[name] += change.n_documents
+    return counts
+
+
+def vanished(changes: Iterable[ContentChange]) -> int:
+    """Documents that are gone and whose content did not come back under another name."""
+    gone: dict[str, int] = {}
+    gained: dict[str, int] = {}
+    for change in changes:
+        if not change.is_loss:
+            gained[change.content_id] = gained.get(change.content_id, 0) + change.n_documents
+        elif not change.cause:
+            gone[change.content_id] = gone.get(change.content_id, 0) - change.n_documents
+    return sum(max(0, n - gained.get(name, 0)) for name, n in gone.items())
+
+
+def plan_shard(context: RunContext, index: int, records: list[Record]) -> tuple[list[WorkEntry], GuardCount]:
+    """What has to be cut and encoded in one shard, in the order in which its texts lie, and what the guards count."""
+    shard = context.shards[index]
+    known = load_contents(context.store, shard)
+    changes = read_content_changes(context, records)
+    counts = document_counts(known, changes)
+    gains = {change.content_id: change for change in changes if not change.is_loss}
+    entries = []
+    for name in sorted(known.keys() | counts.keys()):
+        if counts.get(name, 1) > 0:
+            entry = _work_for(context, index, name, known.get(name), gains.get(name))
+            if entry is not None:
+                entries.append(entry)
+    entries = _with_leftovers(context, entries, records)
+    entries.sort(key=lambda entry: (entry.path, entry.first))
+    return entries, GuardCount(vanished=vanished(changes), work_chars=sum(entry.n_chars for entry in entries))
+
+
+def _work_for(
+    context: RunContext, index: int, name: str, known: Content | None, gain: ContentChange | None
+) -> WorkEntry | None:
+    """The stage at which a content enters: the first whose recipe is not the one that made it."""
+    if known is None:
+        assert gain is not None
+        return WorkEntry(name, index, "cut", gain.path, gain.path_row, 1, gain.n_chars, gain.former)
+    if known.cut_recipe != context.cut_recipe:
+        return WorkEntry(name, index, "cut", known.snapshot_segment, known.snapshot_row, 1, known.n_chars, name)
+    if known.encode_recipe != context.encode_recipe:
+        return WorkEntry(name, index, "encode", known.units_segment, known.units_row, known.n_units, known.n_chars)
+    return None
+
+
+def _with_leftovers(context: RunContext, entries: list[WorkEntry], records: Iterable[Record]) -> list[WorkEntry]:
+    """Tell each entry which files of interrupted runs hold vectors of its content."""
+    wanted = {entry.content_id for entry in entries}
+    found: dict[str, list[str]] = {}
+    for path in sorted({record.path for record in records if isinstance(record, LeftoverVectors)}):
+        data = context.store.find_named(path) if wanted else None
+        if data is not None:
+            for name in set(read_ipc(data).column("content_id").to_pylist()) & wanted:
+                found.setdefault(name, []).append(path)
+    return [
+        msgspec.structs.replace(entry, leftovers=tuple(found[entry.content_id])) if entry.content_id in found else entry
+        for entry in entries
+    ]

@@ -1,0 +1,175 @@
+"""Stage two, first half: work items in, scratch files of units out, with the vectors that are known already."""
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from models.tokenizer import Tokenizer
+from transforms.chunking import Cutter
+from transforms.context import RunContext
+from transforms.elements import Block, CutDocument, Snapshot
+from transforms.former_vectors import Found, find_vectors, segment_of
+from transforms.identity import unit_id, vector_id
+from transforms.recipes import fingerprint
+from transforms.records import EncodeItem, Failure, Note, Record, UnitsWritten, VectorsWritten, WorkEntry, WorkItem
+from transforms.scratch import read_rows as read_scratch_rows
+from transforms.scratch import write_rows
+from transforms.store.schemas import UNITS
+from transforms.store.segments import read_rows
+from transforms.work_vectors import VectorRow, write_work_vectors
+
+LEVEL = "chunk"
+WORK_UNITS = UNITS.append(pa.field("shard", pa.int32())).append(pa.field("seconds", pa.float64()))
+WORK_UNITS = WORK_UNITS.append(pa.field("needs_vector", pa.bool_())).append(pa.field("n_of", pa.int32()))
+"""A scratch row of a unit: its stored columns, its content shard, its share of the seconds, whether it is still to be
+encoded, and how many units its content has."""
+
+Row = dict[str, object]
+Keyed = tuple[int, Record]
+
+
+class Cut(msgspec.Struct):
+    """What one work item came to: unit rows, vectors that were found, dead letters and counted outcomes."""
+
+    rows: list[Row]
+    vectors: list[tuple[int, VectorRow]]
+    failures: list[Failure]
+    outcomes: dict[str, int]
+
+
+def cut_item(context: RunContext, cutter: Cutter, tokenizer: Tokenizer, item: WorkItem) -> Iterator[Record | Keyed]:
+    """Cut every content of an item. Yields dead letters, notes, encode items, and (shard, place) pairs.
+
+    A content that cannot be cut costs one `Failure`; the others of its item are not touched.
+    """
+    result = Cut([], [], [], {})
+    for entry in item.entries:
+        try:
+            rows = _units_of(context, cutter, entry, result)
+        except (ValueError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
+            detail = f"{type(error).__name__}: {error}"[:500]
+            result.failures.append(Failure("cut", "cutter_error", content_id=entry.content_id, detail=detail))
+            continue
+        if not rows:
+            result.failures.append(Failure("cut", "no_units", content_id=entry.content_id))
+            continue
+        _match_vectors(find_vectors(context, entry), entry, rows, result)
+        result.rows.extend(rows)
+    yield from result.failures
+    yield from (Note(outcome, count) for outcome, count in sorted(result.outcomes.items()) if count)
+    yield from _write(context, tokenizer, item, result)
+
+
+def _units_of(context: RunContext, cutter: Cutter, entry: WorkEntry, result: Cut) -> list[Row]:
+    if entry.stage == "encode":
+        return _stored_units(context, entry)
+    started = time.process_time()
+    document = cutter.cut(_snapshot(context, entry))
+    seconds = time.process_time() - started
+    for outcome, count in document.counts.items():
+        result.outcomes[outcome] = result.outcomes.get(outcome, 0) + count
+    result.outcomes[f"chunker:{document.chunker}"] = result.outcomes.get(f"chunker:{document.chunker}", 0) + 1
+    return _unit_rows(context, entry, document, seconds)
+
+
+def _snapshot(context: RunContext, entry: WorkEntry) -> Snapshot:
+    if entry.path.startswith("runs/"):
+        table = read_scratch_rows(context.root, entry.path, [entry.first])
+    else:
+        segment = segment_of(context.shards[entry.shard].snapshots, entry.path)
+        table = read_rows(context.store, segment, entry.first, 1)
+    row = table.to_pylist()[0]
+    return Snapshot(row["text"], tuple(Block(**block) for block in row["blocks"]))
+
+
+def _stored_units(context: RunContext, entry: WorkEntry) -> list[Row]:
+    """The units that the last version holds of a content, which only need new vectors."""
+    segment = segment_of(context.shards[entry.shard].units, entry.path)
+    rows = read_rows(context.store, segment, entry.first, entry.count).to_pylist()
+    return [{**row, "shard": entry.shard, "seconds": 0.0, "needs_vector": True, "n_of": len(rows)} for row in rows]
+
+
+def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, seconds: float) -> list[Row]:
+    rows: list[Row] = []
+    recipe = context.cut_recipe
+    for ordinal, unit in enumerate(document.units):
+        name = unit_id(entry.content_id, LEVEL, unit.start, unit.end, unit.text, recipe)
+        rows.append(
+            {
+                "unit_id": name,
+                "vector_id": vector_id(name),
+                "content_id": entry.content_id,
+                "level": LEVEL,
+                "ordinal": ordinal,
+                "start": unit.start,
+                "end": unit.end,
+                "text": unit.text,
+                "context": unit.context,
+                "heading_path": list(unit.heading_path),
+                "parent_id": None,
+                "n_tokens": unit.n_tokens,
+                "recipe": recipe,
+                "embed_hash": hashlib.sha256(unit.embedded_text.encode()).hexdigest()[:32],
+                "shard": entry.shard,
+                "seconds": seconds / len(document.units),
+                "needs_vector": True,
+                "n_of": len(document.units),
+            }
+        )
+    return rows
+
+
+def _match_vectors(found: Found, entry: WorkEntry, rows: list[Row], result: Cut) -> None:
+    """Take the vectors that exist, so that only units whose embedded text is new are encoded."""
+    for row in rows if found else ():
+        known = found.get(str(row["embed_hash"]))
+        if known is None:
+            continue
+        vector, source = known
+        row["needs_vector"] = False
+        name, number = str(row["embed_hash"]), row["vector_id"]
+        assert isinstance(number, int)
+        tokens = row["n_tokens"]
+        assert isinstance(tokens, int)
+        result.vectors.append(
+            (entry.shard, VectorRow(number, name, entry.content_id, source, np.asarray(vector), tokens))
+        )
+
+
+def _write(context: RunContext, tokenizer: Tokenizer, item: WorkItem, result: Cut) -> Iterator[Record | Keyed]:
+    if not result.rows:
+        return
+    key = fingerprint([[entry.content_id, entry.stage] for entry in item.entries])
+    path = f"{context.scratch('units')}/{key}.parquet"
+    write_rows(context.store, path, pa.Table.from_pylist(result.rows, WORK_UNITS))
+    for shard in sorted({entry.shard for entry in item.entries}):
+        yield shard, UnitsWritten(path)
+    if result.vectors:
+        known = f"{context.scratch('vectors')}/{key}-known.arrow"
+        write_work_vectors(context, known, [row for _, row in result.vectors])
+        for shard in sorted({shard for shard, _ in result.vectors}):
+            yield shard, VectorsWritten(known)
+    yield from encode_items(path, result.rows, context.encoder.work_item_tokens, tokenizer.overhead_tokens)
+
+
+def encode_items(path: str, rows: Iterable[Row], max_tokens: int, overhead_tokens: int) -> Iterator[EncodeItem]:
+    """Ranges of rows with at most `max_tokens` left to encode, special tokens counted. Ranges without work are left out."""
+    first = n_rows = n_tokens = 0
+    shards: set[int] = set()
+    for number, row in enumerate(rows):
+        tokens, shard = row["n_tokens"], row["shard"]
+        assert isinstance(tokens, int) and isinstance(shard, int)
+        weight = (tokens + overhead_tokens) * bool(row["needs_vector"])
+        if n_tokens and n_tokens + weight > max_tokens:
+            yield EncodeItem(path, first, n_rows, n_tokens, tuple(sorted(shards)))
+            first, n_rows, n_tokens, shards = number, 0, 0, set()
+        n_rows += 1
+        n_tokens += weight
+        if weight:
+            shards.add(shard)
+    if n_tokens:
+        yield EncodeItem(path, first, n_rows, n_tokens, tuple(sorted(shards)))

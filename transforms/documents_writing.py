@@ -1,0 +1,51 @@
+"""Writing one shard of the documents and files tables, with its dead letters and its part of the ledger."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+import pyarrow as pa
+
+from transforms.context import RunContext
+from transforms.documents import STALE, Resolved, documents_table, files_table, load_documents, resolve
+from transforms.ledger import reading_ledger
+from transforms.publishing import failure_row
+from transforms.records import DocumentShardWritten, Failure, Record
+from transforms.store.manifest import FileEntry
+from transforms.store.schemas import FAILURES
+from transforms.store.segments import write_table
+
+
+def write_documents(
+    context: RunContext, index: int, records: Iterable[Record], failed: Mapping[str, Failure]
+) -> DocumentShardWritten:
+    """Resolve the shard once more, now that it is known which contents failed, and write its tables."""
+    records = list(records)
+    shard = context.document_shards[index]
+    resolved = resolve(load_documents(context.store, shard), records, failed)
+    files, listings = files_table(context, shard, records)
+    written = msgspec.structs.replace(
+        shard,
+        documents=_write(context, f"documents/{shard.name}", documents_table(resolved.documents)),
+        files=_write(context, f"files/{shard.name}", files),
+        rows=listings,
+    )
+    ledger = _write(context, f"ledger/{shard.name}", reading_ledger(resolved.read))
+    failures = _write(context, f"failures/{shard.name}", _failures_table(resolved))
+    return DocumentShardWritten(
+        index,
+        written,
+        dict(sorted(resolved.outcomes.items())),
+        sum(claim.seconds for claim in resolved.read),
+        (ledger,) if ledger else (),
+        (failures,) if failures else (),
+    )
+
+
+def _write(context: RunContext, folder: str, table: pa.Table) -> FileEntry | None:
+    return write_table(context.store, folder, table) if table.num_rows else None
+
+
+def _failures_table(resolved: Resolved) -> pa.Table:
+    stale = {uri for uri, document in resolved.documents.items() if document.status == STALE}
+    ordered = sorted(resolved.failures, key=lambda failure: (failure.uri, failure.file, failure.stage, failure.reason))
+    return pa.Table.from_pylist([failure_row(failure, failure.uri in stale) for failure in ordered], FAILURES)

@@ -1,0 +1,307 @@
+"""The last node: check what was made, write the manifest, and swap the pointer, or say why not."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from models.errors import ConflictError
+from transforms.context import RunContext
+from transforms.embedding import attempted_tokens
+from transforms.filling import merged_shards
+from transforms.guards import failed_contents, is_conserved, too_many_failures
+from transforms.indexing import shards as kernel
+from transforms.indexing.recall import answer, choose_queries, choose_shards, measure_recall
+from transforms.indexing.recipe import IndexRecipe
+from transforms.ledger import stage_row
+from transforms.records import DocumentShardWritten, Failure, Note, Record, ShardFilled, ShardWritten
+from transforms.shards import live_ids, live_rows
+from transforms.store.lease import live_runs
+from transforms.store.manifest import DocumentShard, FileEntry, Gates, Manifest, Shard, Training
+from transforms.store.pointer import Pointer, read_pointer, swap_pointer
+from transforms.store.schemas import FAILURES
+from transforms.store.segments import write_table
+from transforms.store.versions import check_present, discard_version, manifest_path, write_manifest
+
+OUTCOME = "outcome.json"
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a run came to. Written last, read by whoever started the run; `refused` is the one line that says why not."""
+
+    version: str = ""
+    published: bool = False
+    refused: str = ""
+    is_conflict: bool = False
+    documents: dict[str, int] = {}
+    units: dict[str, int] = {}
+    tokens: dict[str, int] = {}
+    flops: float = 0.0
+    seconds: dict[str, float] = {}
+    outcomes: dict[str, int] = {}
+
+
+class Parts(msgspec.Struct):
+    """The records of a whole run, sorted out by type."""
+
+    documents: list[DocumentShardWritten]
+    written: list[ShardWritten]
+    filled: list[ShardFilled]
+    failures: list[Failure]
+    notes: list[Note]
+
+
+def publish(context: RunContext, records: Iterable[Record], refused: str) -> Outcome:
+    """Publish the version that `records` describe, unless a guard or a gate forbids it. Done twice it is done once."""
+    outcome = _publish(context, _sorted_out(records), refused)
+    context.store.write_named(f"runs/{context.run}/{OUTCOME}", msgspec.json.encode(outcome))
+    return outcome
+
+
+def read_outcome(context: RunContext) -> Outcome | None:
+    """What the run's last node left; None where it never ran."""
+    data = context.store.find_named(f"runs/{context.run}/{OUTCOME}")
+    return msgspec.json.decode(data, type=Outcome) if data is not None else None
+
+
+def _publish(context: RunContext, parts: Parts, refused: str) -> Outcome:
+    outcomes = _outcomes(context, parts)
+    draft = _summary(context, parts, outcomes)
+    if not refused and not is_conserved(outcomes):
+        refused = (
+            f"documents do not add up: {dict(sorted(outcomes.items()))}; nothing was published. Please report this"
+        )
+    refused = refused or too_many_failures(context, outcomes["failed"], outcomes["listed"])
+    if refused:
+        return msgspec.structs.replace(draft, refused=refused)
+    manifest = _manifest(context, parts, draft)
+    floor = context.index.min_recall_at_10
+    recall = manifest.gates.recall_at_10
+    if recall is not None and recall < floor:
+        line = f"recall@10 is {recall:.3f}, below min_recall_at_10 = {floor}; nothing was published. Raise nprobe, rerank_factor or pq_bytes"
+        return msgspec.structs.replace(draft, refused=line)
+    return _swap(context, manifest, draft)
+
+
+def _swap(context: RunContext, manifest: Manifest, draft: Outcome) -> Outcome:
+    base = context.base_manifest()
+    old = {entry.path for entry in base.files()} if base else set()
+    check_present(context.store, [entry for entry in manifest.files() if entry.path not in old])
+    done = msgspec.structs.replace(draft, version=manifest.version, published=True)
+    expected = _base_pointer(context)
+    try:
+        swap_pointer(context.store, expected, write_manifest(context.store, manifest))
+    except ConflictError as error:
+        current = read_pointer(context.store)
+        if current is not None and current.version == manifest.version:
+            return done
+        if context.store.exists(manifest_path(manifest.version)):
+            discard_version(context.store, manifest.version)
+        return msgspec.structs.replace(draft, refused=str(error), is_conflict=True)
+    return done
+
+
+def _base_pointer(context: RunContext) -> Pointer | None:
+    return Pointer(context.base, context.base_sha256) if context.base else None
+
+
+def _sorted_out(records: Iterable[Record]) -> Parts:
+    parts = Parts([], [], [], [], [])
+    for record in records:
+        match record:
+            case DocumentShardWritten():
+                parts.documents.append(record)
+            case ShardWritten():
+                parts.written.append(record)
+            case ShardFilled():
+                parts.filled.append(record)
+            case Failure():
+                parts.failures.append(record)
+            case Note():
+                parts.notes.append(record)
+            case _:
+                raise TypeError(f"{type(record).__name__} has no place in a version")
+    parts.documents.sort(key=lambda record: record.index)
+    parts.written.sort(key=lambda record: record.index)
+    parts.filled.sort(key=lambda record: record.index)
+    return parts
+
+
+def _outcomes(context: RunContext, parts: Parts) -> dict[str, int]:
+    totals: Counter[str] = Counter(
+        listed=context.n_unchanged, unchanged=context.n_unchanged, indexed=0, empty=0, failed=0, deleted=0
+    )
+    for record in parts.documents:
+        totals.update(record.outcomes)
+    for note in parts.notes:
+        totals[note.outcome] += note.count
+    failed = failed_contents(parts.failures)
+    for failure in parts.failures:
+        if failure.content_id not in failed:
+            totals[f"unit_failed:{failure.stage}:{failure.reason}"] += 1
+    return dict(sorted(totals.items()))
+
+
+def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int]) -> Outcome:
+    totals: Counter[str] = Counter()
+    for record in parts.written:
+        totals.update(record.totals)
+    n_units = sum(shard.n_units for shard in merged_shards(context, parts.written))
+    names = ("listed", "indexed", "unchanged", "empty", "failed", "deleted", "stale")
+    wasted = max(0.0, _attempted(context) - totals["tokens_encoded"] - totals["leftover_tokens"])
+    return Outcome(
+        documents={name: outcomes.get(name, 0) for name in names},
+        units={
+            "total": n_units,
+            "encoded": int(totals["units_encoded"]),
+            "reused": int(totals["units_reused"]),
+            "removed": int(totals["units_removed"]),
+        },
+        tokens={
+            "cut": int(totals["tokens_cut"]),
+            "encoded": int(totals["tokens_encoded"]),
+            "padded_slots": int(totals["padded_slots"]),
+            "wasted": int(wasted),
+        },
+        flops=totals["flops"],
+        seconds={
+            "read": sum(record.seconds for record in parts.documents),
+            "cut": totals["seconds_cut"],
+            "encode": totals["seconds_encode"],
+            "index": sum(record.seconds for record in parts.filled),
+        },
+        outcomes=dict(outcomes),
+    )
+
+
+def _attempted(context: RunContext) -> int:
+    """Tokens that this run and the dead ones before it set out to encode."""
+    alive = {record.run for record in live_runs(context.store)} - {context.run}
+    names = [file.path for file in context.store.list("runs") if file.path.split("/")[2] == "attempts"]
+    return sum(attempted_tokens(name for name in names if name.split("/")[1] not in alive))
+
+
+def _manifest(context: RunContext, parts: Parts, draft: Outcome) -> Manifest:
+    shards = list(merged_shards(context, parts.written))
+    for record in parts.filled:
+        shards[record.index] = record.shard
+    documents = list(context.document_shards)
+    for written in parts.documents:
+        documents[written.index] = written.shard
+    training = next((record.training for record in parts.filled if record.training), _stored_training(context, shards))
+    recipes = {stage: {"id": recipe.id, "parts": recipe.parts} for stage, recipe in context.recipes.items()}
+    gates = _gates(context, shards, training, {record.index for record in parts.written})
+    return Manifest(
+        version=_version(context, documents, shards),
+        base=context.base or None,
+        run=context.run,
+        created_at=context.started_at,
+        recipes=recipes,
+        encoder={"settings": context.encoder.model_dump(), "identity": context.encoder_identity},
+        settings={
+            "reading": context.reading.model_dump(mode="json"),
+            "chunking": context.chunking.model_dump(mode="json"),
+            "index": context.index.model_dump(mode="json"),
+            "run": context.limits.model_dump(mode="json"),
+        },
+        document_shards=tuple(documents),
+        shards=tuple(shards),
+        training=training,
+        gates=gates,
+        documents=draft.documents,
+        units=draft.units,
+        tokens=draft.tokens,
+        flops={"encode": draft.flops},
+        seconds=draft.seconds,
+        outcomes=draft.outcomes,
+        ledger=_ledger(context, parts, draft),
+        failures=_failures(context, parts),
+        libraries=context.libraries,
+    )
+
+
+def _stored_training(context: RunContext, shards: Sequence[Shard]) -> Training | None:
+    base = context.base_manifest()
+    stored = base.training if base else None
+    return stored if stored and any(shard.training == stored.id for shard in shards) else None
+
+
+def _version(context: RunContext, documents: Sequence[DocumentShard], shards: Sequence[Shard]) -> str:
+    """A number one above the base's, and a hash of what the version holds and which run made it."""
+    number = int(context.base.split("-")[0]) + 1 if context.base else 1
+    ids = {stage: recipe.id for stage, recipe in context.recipes.items()}
+    digest = hashlib.sha256(msgspec.json.encode([documents, shards, ids, context.run], order="sorted")).hexdigest()
+    return f"{number:06d}-{digest[:12]}"
+
+
+def _ledger(context: RunContext, parts: Parts, draft: Outcome) -> tuple[FileEntry, ...]:
+    entries = [entry for record in (*parts.documents, *parts.written) for entry in record.ledger]
+    index = stage_row("index", n_units=draft.units["total"], seconds=draft.seconds["index"])
+    waste = stage_row("encode", wasted_tokens=draft.tokens["wasted"])
+    entries.append(write_table(context.store, "ledger/run", pa.concat_tables([index, waste])))
+    return tuple(entries)
+
+
+def _failures(context: RunContext, parts: Parts) -> tuple[FileEntry, ...]:
+    """The dead letters of documents, and those of single units of contents that are served without them."""
+    entries = [entry for record in parts.documents for entry in record.failures]
+    failed = failed_contents(parts.failures)
+    rows = [failure_row(failure, False) for failure in parts.failures if failure.content_id not in failed]
+    if rows:
+        entries.append(write_table(context.store, "failures/units", pa.Table.from_pylist(rows, FAILURES)))
+    return tuple(entries)
+
+
+def failure_row(failure: Failure, is_stale: bool) -> dict[str, Any]:
+    """A dead letter as a stored row."""
+    return {
+        "uri": failure.uri, "file": failure.file, "content_id": failure.content_id, "stage": failure.stage,
+        "reason": failure.reason, "detail": failure.detail, "stale": is_stale,
+    }  # fmt: skip
+
+
+def _gates(context: RunContext, shards: Sequence[Shard], training: Training | None, touched: set[int]) -> Gates:
+    """Recall@10 as served against exact search, over whole shards chosen by hash."""
+    by_name = {shard.name: (index, shard) for index, shard in enumerate(shards)}
+    names = choose_shards({name: shard.n_units for name, (_, shard) in by_name.items()}, context.index.recall_vectors)
+    if not names or context.index.recall_queries == 0:
+        return Gates()
+    rows = {name: live_rows(context, by_name[name][1]) for name in names}
+    all_ids = np.concatenate([ids for ids, _ in rows.values()])
+    known = [live_ids(context, context.shards[by_name[name][0]]) for name in names]
+    new_ids = np.setdiff1d(all_ids, np.concatenate(known), assume_unique=True)
+    query_ids = choose_queries(new_ids, all_ids, context.index.recall_queries)
+    queries = _rows_of(rows.values(), query_ids)
+    recipe = _served(context, training)
+    answers = []
+    for name in names:
+        entry = by_name[name][1].index
+        assert entry is not None
+        index = kernel.load(context.store.read(entry), by_name[name][1].training)
+        answers.append(answer(index, recipe, *rows[name], query_ids, queries))
+    recall = measure_recall(answers)
+    return Gates(recall.recall_at_10, recall.n_queries, names)
+
+
+def _rows_of(parts: Iterable[tuple[Any, Any]], wanted: Any) -> Any:
+    ids = np.concatenate([ids for ids, _ in parts])
+    vectors = np.concatenate([vectors for _, vectors in parts])
+    order = np.argsort(ids)
+    return vectors[order[np.searchsorted(ids, wanted, sorter=order)]]
+
+
+def _served(context: RunContext, training: Training | None) -> IndexRecipe:
+    if training is None:
+        return IndexRecipe("flat", context.dimension)
+    settings = context.index
+    return IndexRecipe(
+        "ivfpq",
+        context.dimension,
+        pq_bytes=settings.pq_bytes,
+        nprobe=settings.nprobe,
+        rerank_factor=settings.rerank_factor,
+    )

@@ -1,0 +1,221 @@
+"""Stage one: objects in, documents out. Texts go to scratch files; what leaves is one small record a document."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO
+
+import msgspec
+import pyarrow as pa
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from models.errors import ExtractionError
+from transforms.context import RunContext
+from transforms.extraction import Extracted, content_id, extract_file, format_of, is_table
+from transforms.listing import list_files
+from transforms.records import (
+    DocumentGone,
+    DocumentRead,
+    Failure,
+    FileGone,
+    FileSeen,
+    FileToRead,
+    Note,
+    ReadItem,
+    Record,
+)
+from transforms.recipes import fingerprint
+from transforms.rows_listing import KnownRows, RowsWriter, digest_of
+from transforms.scratch import write_rows
+from transforms.store.schemas import SNAPSHOTS
+
+FLUSH_CHARS = 4 * 1024 * 1024
+METADATA_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+class SnapshotSink:
+    """Collects texts and writes them as scratch files of a few megabytes, named after the item that they come from."""
+
+    def __init__(self, context: RunContext, item: ReadItem) -> None:
+        self._context = context
+        self._prefix = f"{context.scratch('reads')}/{fingerprint([[f.file, f.stamp, f.size] for f in item.files])}"
+        self._n_files = 0
+        self._rows: list[dict[str, object]] = []
+        self._n_chars = 0
+
+    def add(self, name: str, extracted: Extracted) -> tuple[str, int]:
+        """Keep a snapshot and return its place: the path it will have and its row."""
+        assert extracted.snapshot is not None
+        if self._n_chars > FLUSH_CHARS:
+            self.flush()
+        blocks = [
+            {"kind": b.kind, "start": b.start, "end": b.end, "level": b.level, "header_end": b.header_end}
+            for b in extracted.snapshot.blocks
+        ]
+        self._rows.append({"content_id": name, "text": extracted.snapshot.text, "blocks": blocks})
+        self._n_chars += len(extracted.snapshot.text)
+        return self._path, len(self._rows) - 1
+
+    @property
+    def _path(self) -> str:
+        return f"{self._prefix}-{self._n_files:04d}.parquet"
+
+    def flush(self) -> None:
+        """Write what was collected."""
+        if self._rows:
+            write_rows(self._context.store, self._path, pa.Table.from_pylist(self._rows, SNAPSHOTS))
+        self._n_files += 1
+        self._rows, self._n_chars = [], 0
+
+
+def read_item(context: RunContext, item: ReadItem) -> Iterator[Record]:
+    """Read every file of `item`. A file that cannot be read costs one `Failure` and nothing else."""
+    sink = SnapshotSink(context, item)
+    records: list[Record] = []
+    for file in item.files:
+        records.extend(read_file(context, file, sink))
+    sink.flush()
+    yield from records
+
+
+def read_file(context: RunContext, file: FileToRead, sink: SnapshotSink) -> list[Record]:
+    """The documents of one object, what became of the object, and its dead letters."""
+    name = format_of(file.file, None) or ""
+    try:
+        if is_table(name):
+            return _read_table(context, file, name, sink)
+        return _read_whole(context, file, name, sink)
+    except ExtractionError as error:
+        failure = Failure("read", error.reason, file.file, file.file, detail=error.detail[:500])
+    except (OSError, ValueError) as error:
+        failure = Failure("read", "unreadable", file.file, file.file, detail=_one_line(error))
+    seen = FileSeen(file.file, file.size, file.stamp, False, name, is_table(name), 0, failed=True)
+    return [seen, failure]
+
+
+def _read_whole(context: RunContext, file: FileToRead, name: str, sink: SnapshotSink) -> list[Record]:
+    started = time.process_time()
+    with _open(file.file) as stream:
+        extracted = next(iter(extract_file(stream, file.file, context.reading)))
+    if extracted.reason:
+        raise ExtractionError(extracted.reason, extracted.detail)
+    if _changed_since_listed(file):
+        raise ExtractionError("changed_while_read", "the next run reads it again")
+    metadata = _metadata(extracted.metadata, context.reading.max_metadata_bytes)
+    seconds = time.process_time() - started
+    seen = FileSeen(file.file, file.size, file.stamp, bool(file.stamp), name, False, 1)
+    return [seen, _document(file.file, file.file, extracted, metadata, seconds, sink), *_notes(extracted)]
+
+
+def _read_table(context: RunContext, file: FileToRead, name: str, sink: SnapshotSink) -> list[Record]:
+    known = KnownRows.load(context.store, file.rows_file, file.retry)
+    writer = RowsWriter()
+    records: list[Record] = []
+    n_unchanged = n_failed = 0
+    started = time.process_time()
+    with _open(file.file) as stream:
+        for extracted in extract_file(stream, file.file, context.reading):
+            uri = _row_uri(context, file.file, extracted)
+            try:
+                if extracted.reason:
+                    raise ExtractionError(extracted.reason, extracted.detail)
+                metadata = _metadata(extracted.metadata, context.reading.max_metadata_bytes)
+            except ExtractionError as error:
+                n_failed += error.reason != "duplicate_id"
+                records.append(Failure("read", error.reason, uri, file.file, detail=error.detail[:500]))
+                if known.keep(uri):
+                    writer.add(uri, extracted.row, *known[uri])
+                continue
+            identity = _content_id(extracted)
+            digest = digest_of(metadata)
+            writer.add(uri, extracted.row, identity, digest)
+            if known.matches(uri, identity, digest):
+                n_unchanged += 1
+                continue
+            now = time.process_time()
+            records.append(_document(uri, file.file, extracted, metadata, now - started, sink))
+            records.extend(_notes(extracted))
+            started = now
+    records.extend(DocumentGone(uri, file.file) for uri in known.not_seen())
+    rows = writer.finish(context.store)
+    trusted = bool(file.stamp) and not n_failed and not _changed_since_listed(file)
+    records.append(
+        FileSeen(
+            file.file, file.size, file.stamp, trusted, name, True, writer.n_rows, n_unchanged,
+            rows.path, rows.n_bytes, rows.n_rows,
+        )
+    )  # fmt: skip
+    return records
+
+
+def read_gone(context: RunContext, gone: FileGone) -> Iterator[Record]:
+    """The documents that vanished with an object: itself, or the rows of the table that it was.
+
+    The object itself is reported as seen with a negative size.
+    """
+    yield FileSeen(gone.file, -1, "", False, "", bool(gone.rows_file), 0)
+    if not gone.rows_file:
+        yield DocumentGone(gone.file, gone.file)
+        return
+    for uri in KnownRows.load(context.store, gone.rows_file, ()).not_seen():
+        yield DocumentGone(uri, gone.file)
+
+
+def _document(
+    uri: str, file: str, extracted: Extracted, metadata: str, seconds: float, sink: SnapshotSink
+) -> DocumentRead:
+    assert extracted.snapshot is not None
+    identity = _content_id(extracted)
+    path, row = sink.add(identity, extracted) if identity else ("", -1)
+    n_chars = len(extracted.snapshot.text)
+    return DocumentRead(uri, file, extracted.row, identity, n_chars, path, row, metadata, seconds)
+
+
+def _content_id(extracted: Extracted) -> str:
+    """The content's id; empty where there is no text."""
+    assert extracted.snapshot is not None
+    return content_id(extracted.snapshot) if extracted.snapshot.text.strip() else ""
+
+
+def _notes(extracted: Extracted) -> Iterator[Record]:
+    """Counted outcomes of extraction, such as replaced characters."""
+    assert extracted.snapshot is not None
+    return (Note(outcome, count) for outcome, count in sorted(extracted.snapshot.counts.items()) if count)
+
+
+def _metadata(metadata: Mapping[str, str], max_bytes: int) -> str:
+    encoded = METADATA_ENCODER.encode(dict(metadata)) if metadata else b""
+    if len(encoded) > max_bytes:
+        raise ExtractionError("metadata_too_large", f"{len(encoded)} bytes, max_metadata_bytes = {max_bytes}")
+    return encoded.decode()
+
+
+def _row_uri(context: RunContext, file: str, extracted: Extracted) -> str:
+    key = extracted.key if extracted.key is not None else f"row-{extracted.row}"
+    return key if context.reading.id_scope == "corpus" and extracted.key is not None else f"{file}#{key}"
+
+
+def _open(file: str) -> BinaryIO:
+    stream: BinaryIO = FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED)
+    return stream
+
+
+def _changed_since_listed(file: FileToRead) -> bool:
+    """Whether the object is another one than when it was listed. A stamp too young to trust compares by size."""
+    listed = list_exact(file.file)
+    return listed is None or listed[0] != file.size or bool(file.stamp and listed[1] != file.stamp)
+
+
+def list_exact(file: str) -> tuple[int, str] | None:
+    """Size and stamp of one object now; None where it is gone."""
+    found = list_files([_escape(file)])
+    return next(((f.size, f.stamp) for f in found if f.file == file), None)
+
+
+def _escape(file: str) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in file)
+
+
+def _one_line(error: BaseException) -> str:
+    return json.dumps(f"{type(error).__name__}: {error}"[:500])[1:-1]

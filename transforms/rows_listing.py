@@ -1,0 +1,93 @@
+"""What is known of a table's rows, so that a changed table stores and embeds only the rows that changed."""
+
+import hashlib
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from transforms.store.files import Store
+from transforms.store.manifest import FileEntry
+from transforms.store.schemas import ROWS
+
+CHUNK_ROWS = 16384
+
+
+class KnownRows:
+    """The rows of a table as last read, by uri. Rows are marked as seen when they are asked for."""
+
+    def __init__(self, rows: dict[str, tuple[str, str]], retry: Collection[str] = ()) -> None:
+        self._rows = rows
+        self._retry = frozenset(retry)
+        self._seen: set[str] = set()
+
+    @classmethod
+    def load(cls, store: Store, path: str, retry: Collection[str]) -> "KnownRows":
+        """Read the listing at `path`; nothing is known where there is none. Rows in `retry` never match."""
+        if not path:
+            return cls({}, retry)
+        table = pq.read_table(
+            pa.BufferReader(store.read(entry_of(path))), columns=["uri", "content_id", "metadata_hash"]
+        )
+        uris, contents, digests = (column.to_pylist() for column in table.columns)
+        return cls(dict(zip(uris, zip(contents, digests, strict=True), strict=True)), retry)
+
+    def __getitem__(self, uri: str) -> tuple[str, str]:
+        return self._rows[uri]
+
+    def keep(self, uri: str) -> bool:
+        """Whether a row that now fails is known; it then stays listed with its last good content."""
+        self._seen.add(uri)
+        return uri in self._rows
+
+    def matches(self, uri: str, content_id: str, metadata_hash: str) -> bool:
+        """Whether a row is as it was."""
+        self._seen.add(uri)
+        return self._rows.get(uri) == (content_id, metadata_hash) and uri not in self._retry
+
+    def not_seen(self) -> Iterator[str]:
+        """The known rows that were never asked for, in order."""
+        return (uri for uri in self._rows if uri not in self._seen)
+
+
+class RowsWriter:
+    """Builds a table's listing in bounded memory."""
+
+    def __init__(self) -> None:
+        self._sink = pa.BufferOutputStream()
+        self._writer = pq.ParquetWriter(self._sink, ROWS, compression="zstd", compression_level=1)
+        self._columns: tuple[list[str], list[int], list[str], list[str]] = ([], [], [], [])
+        self.n_rows = 0
+
+    def add(self, uri: str, row: int, content_id: str, metadata_hash: str) -> None:
+        """Add the next row, in file order."""
+        for column, value in zip(self._columns, (uri, row, content_id, metadata_hash), strict=True):
+            column.append(value)  # type: ignore[arg-type]
+        self.n_rows += 1
+        if len(self._columns[0]) >= CHUNK_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        arrays = [pa.array(column, field.type) for column, field in zip(self._columns, ROWS, strict=True)]
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=ROWS))
+        self._columns = ([], [], [], [])
+
+    def finish(self, store: Store) -> FileEntry:
+        """Store the listing and say where it lies."""
+        self._flush()
+        self._writer.close()
+        return store.write("rows", "parquet", self._sink.getvalue().to_pybytes(), self.n_rows)
+
+
+def entry_of(path: str) -> FileEntry:
+    """The entry of a content-addressed file, read off its name."""
+    return FileEntry(path, path.rsplit("/", 1)[-1].split(".", 1)[0], -1)
+
+
+def digest_of(text: str) -> str:
+    """A short digest of `text`.
+
+    >>> digest_of("")
+    'e3b0c44298fc1c14'
+    """
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,324 @@
+"""Stage three, first half: a content shard's segments and contents table for the new version.
+
+The files depend on the last version and on the contents that came and went, never on how work was divided.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from transforms.contents import (
+    Content,
+    contents_table,
+    document_counts,
+    load_contents,
+    read_content_changes,
+    without_failed,
+)
+from transforms.context import RunContext
+from transforms.former_vectors import segment_of, vectors_of
+from transforms.ledger import shard_ledger
+from transforms.records import ContentChange, Record, ShardWritten, UnitsWritten, VectorsWritten
+from transforms.scratch import read_all
+from transforms.scratch import read_rows as read_scratch_rows
+from transforms.store.manifest import FileEntry, Shard
+from transforms.store.schemas import SNAPSHOTS, UNITS
+from transforms.store.segments import open_vectors, read_ipc, read_table, write_table, write_vectors
+from transforms.work_vectors import work_vectors_schema
+
+MAX_SEGMENTS = 16
+
+
+class NewUnits(msgspec.Struct):
+    """The units made in this run for one shard, sorted by (content, ordinal), row for row beside their vectors."""
+
+    units: pa.Table
+    vectors: NDArray[np.float16]
+    costs: pa.Table
+
+
+def write_shard(context: RunContext, index: int, records: list[Record], failed: Collection[str]) -> ShardWritten:
+    """Write what changed of one shard: new segments, a new contents table, and its rows of the ledger."""
+    shard = context.shards[index]
+    known = load_contents(context.store, shard)
+    changes = without_failed(read_content_changes(context, records), failed)
+    counts = document_counts(known, changes)
+    made = collect_units(context, index, records, failed, counts, known)
+    live = {name: row for name, row in known.items() if counts.get(name, 1) > 0}
+    fresh = sorted(set(made.units.column("content_id").to_pylist()))
+    contents = _updated(context, live, known, changes, counts, fresh, made.units)
+    writer = _ShardWriter(context, shard, contents, made)
+    written = writer.write({change.content_id: change for change in changes if not change.is_loss})
+    uris = {change.content_id: change.uri for change in changes if not change.is_loss}
+    table, totals = shard_ledger(made.units, made.costs, uris)
+    totals["units_removed"] = sum(row.n_units for name, row in known.items() if name not in contents or name in fresh)
+    ledger = (write_table(context.store, f"ledger/{shard.name}", table),) if table.num_rows else ()
+    return ShardWritten(index, written, totals, ledger)
+
+
+def collect_units(
+    context: RunContext,
+    index: int,
+    records: Iterable[Record],
+    failed: Collection[str],
+    counts: Mapping[str, int],
+    known: Mapping[str, Content],
+) -> NewUnits:
+    """The shard's units and vectors out of the run's scratch files; a unit without a sound vector is left out."""
+    records = list(records)
+    units = _work_units(context, index, sorted({r.path for r in records if isinstance(r, UnitsWritten)}))
+    keep = [
+        name not in failed and (counts.get(name, 1) > 0 if name in counts or name in known else False)
+        for name in units.column("content_id").to_pylist()
+    ]
+    units = units.filter(pa.array(keep, pa.bool_()))
+    costs = _work_costs(context, sorted({r.path for r in records if isinstance(r, VectorsWritten)}))
+    return _aligned(context, units, costs)
+
+
+def _work_units(context: RunContext, index: int, paths: Iterable[str]) -> pa.Table:
+    tables = []
+    for path in paths:
+        table = read_all(context.root, path)
+        tables.append(table.filter(pc.equal(table.column("shard"), index)))
+    if not tables:
+        return UNITS.append(pa.field("seconds", pa.float64())).empty_table()
+    table = pa.concat_tables(tables).drop_columns(["shard", "needs_vector", "n_of"])
+    return _first_of_each(table.sort_by([("content_id", "ascending"), ("ordinal", "ascending")]), "vector_id")
+
+
+def _work_costs(context: RunContext, paths: Iterable[str]) -> pa.Table:
+    tables = [read_ipc(context.store.read_named(path)) for path in paths]
+    tables = [table.replace_schema_metadata(None) for table in tables]
+    if not tables:
+        return work_vectors_schema(context.dimension, "").remove_metadata().empty_table()
+    return _first_of_each(pa.concat_tables(tables), "vector_id")
+
+
+def _first_of_each(table: pa.Table, column: str) -> pa.Table:
+    """Rows whose value in `column` was not seen before: work that a retry did twice counts once."""
+    _, first = np.unique(table.column(column).to_numpy(), return_index=True)
+    return table.take(pa.array(np.sort(first)))
+
+
+def _aligned(context: RunContext, units: pa.Table, costs: pa.Table) -> NewUnits:
+    wanted, have = units.column("vector_id").to_numpy(), costs.column("vector_id").to_numpy()
+    order = np.argsort(have)
+    place = np.searchsorted(have, wanted, sorter=order)
+    found = np.zeros(len(wanted), bool)
+    inside = place < len(have)
+    found[inside] = have[order[place[inside]]] == wanted[inside]
+    rows = costs.take(pa.array(order[place[found]] if found.any() else np.empty(0, np.int64)))
+    vectors = vectors_of(rows.column("vector")) if rows.num_rows else np.empty((0, context.dimension), np.float16)
+    return NewUnits(units.filter(pa.array(found)), vectors, rows.drop_columns(["vector"]))
+
+
+def _updated(
+    context: RunContext,
+    live: Mapping[str, Content],
+    known: Mapping[str, Content],
+    changes: Iterable[ContentChange],
+    counts: Mapping[str, int],
+    fresh: list[str],
+    units: pa.Table,
+) -> dict[str, Content]:
+    """The contents after the run. New rows are not placed yet: their segments are named when they are written."""
+    gains = {change.content_id: change for change in changes if not change.is_loss}
+    tokens = _sums_by_content(units)
+    contents = {
+        name: _kept(context, msgspec.structs.replace(row, n_documents=counts.get(name, row.n_documents)))
+        for name, row in live.items()
+    }
+    for name in fresh:
+        n_units, n_tokens = tokens[name]
+        before = contents.get(name)
+        contents[name] = Content(
+            content_id=name,
+            n_documents=counts[name] if name in counts else known[name].n_documents,
+            n_chars=before.n_chars if before else gains[name].n_chars,
+            n_tokens=n_tokens,
+            snapshot_segment=before.snapshot_segment if before else "",
+            snapshot_row=before.snapshot_row if before else -1,
+            n_units=n_units,
+            units_segment="",
+            units_row=-1,
+            vectors_segment="",
+            vectors_row=-1,
+            cut_recipe=context.cut_recipe,
+            encode_recipe=context.encode_recipe,
+        )
+    return contents
+
+
+def _kept(context: RunContext, row: Content) -> Content:
+    """A content that was not made anew. Vectors of another encoder are let go, since they must not meet new ones."""
+    if row.encode_recipe == context.encode_recipe:
+        return row
+    return msgspec.structs.replace(
+        row, n_units=0, units_segment="", units_row=-1, vectors_segment="", vectors_row=-1, cut_recipe=""
+    )
+
+
+def _sums_by_content(units: pa.Table) -> dict[str, tuple[int, int]]:
+    grouped = units.group_by("content_id").aggregate([("n_tokens", "count"), ("n_tokens", "sum")])
+    columns = [grouped.column(name).to_pylist() for name in ("content_id", "n_tokens_count", "n_tokens_sum")]
+    return {name: (count, total) for name, count, total in zip(*columns, strict=True)}
+
+
+class _ShardWriter:
+    """Writes a shard's segments and places its contents in them."""
+
+    def __init__(self, context: RunContext, shard: Shard, contents: dict[str, Content], made: NewUnits) -> None:
+        self.context, self.shard, self.contents, self.made = context, shard, contents, made
+        self.store = context.store
+        self.is_split = shard.contents is not None and shard.index is None and shard.n_units > 0
+
+    def write(self, gains: Mapping[str, ContentChange]) -> Shard:
+        """Write everything and return the shard's new entry, without an index."""
+        snapshots = self._write_snapshots(gains)
+        units, vectors = self._write_units()
+        total = sum(entry.n_rows for entry in units)
+        n_units = sum(row.n_units for row in self.contents.values())
+        table = contents_table(self.contents)
+        return msgspec.structs.replace(
+            self.shard,
+            contents=write_table(self.store, f"contents/{self.shard.name}", table) if self.contents else None,
+            snapshots=snapshots,
+            units=units,
+            vectors=vectors,
+            index=None,
+            index_kind="",
+            training="",
+            n_contents=len(self.contents),
+            n_units=n_units,
+            n_dead_units=total - n_units,
+            n_chars=sum(row.n_chars for row in self.contents.values()),
+        )
+
+    def _rewrites(self, segments: tuple[FileEntry, ...], n_live: int, n_new: int) -> bool:
+        """Whether a shard's segments are to be written as one: too many of them, or too much of them dead."""
+        n_stored = sum(entry.n_rows for entry in segments)
+        dead = n_stored - n_live
+        too_dead = n_stored > 0 and dead / (n_stored + n_new) > self.context.index.max_dead_share
+        return self.is_split or too_dead or len(segments) + (n_new > 0) > MAX_SEGMENTS
+
+    def _write_snapshots(self, gains: Mapping[str, ContentChange]) -> tuple[FileEntry, ...]:
+        new = [name for name in sorted(self.contents) if self.contents[name].snapshot_row < 0]
+        kept = [name for name in sorted(self.contents) if self.contents[name].snapshot_row >= 0]
+        live = self._live_segments(self.shard.snapshots, {self.contents[name].snapshot_segment for name in kept})
+        rewrite = self._rewrites(live, len(kept), len(new))
+        texts = _new_texts(self.context, [gains[name] for name in new])
+        if rewrite and kept:
+            texts = pa.concat_tables([texts, self._stored_texts(kept)]).sort_by("content_id")
+            live = ()
+        if not texts.num_rows:
+            return live
+        entry = write_table(self.store, f"snapshots/{self.shard.name}", texts)
+        for row, name in enumerate(texts.column("content_id").to_pylist()):
+            place = msgspec.structs.replace(self.contents[name], snapshot_segment=entry.path, snapshot_row=row)
+            self.contents[name] = place
+        return (*live, entry)
+
+    def _live_segments(self, segments: tuple[FileEntry, ...], used: Collection[str]) -> tuple[FileEntry, ...]:
+        return tuple(entry for entry in segments if entry.path in used)
+
+    def _stored_texts(self, names: list[str]) -> pa.Table:
+        tables = []
+        for segment in self.shard.snapshots:
+            rows = [self.contents[n].snapshot_row for n in names if self.contents[n].snapshot_segment == segment.path]
+            if rows:
+                tables.append(read_table(self.store, segment).take(pa.array(sorted(rows))))
+        return pa.concat_tables(tables)
+
+    def _write_units(self) -> tuple[tuple[FileEntry, ...], tuple[FileEntry, ...]]:
+        kept = [row for row in self.contents.values() if row.units_row >= 0 and row.n_units]
+        units = self._live_segments(self.shard.units, {row.units_segment for row in kept})
+        vectors = self._live_segments(self.shard.vectors, {row.vectors_segment for row in kept})
+        table, matrix = self.made.units.select(UNITS.names), self.made.vectors
+        if self._rewrites(units, sum(row.n_units for row in kept), table.num_rows) and kept:
+            table, matrix = self._with_stored(kept, table, matrix)
+            units = vectors = ()
+        if not table.num_rows:
+            return units, vectors
+        new_units = write_table(self.store, f"units/{self.shard.name}", table)
+        ids = table.column("vector_id").to_numpy()
+        new_vectors = write_vectors(self.store, f"vectors/{self.shard.name}", ids, matrix)
+        self._place(table.column("content_id").to_pylist(), new_units.path, new_vectors.path)
+        return (*units, new_units), (*vectors, new_vectors)
+
+    def _with_stored(
+        self, kept: list[Content], table: pa.Table, matrix: NDArray[np.float16]
+    ) -> tuple[pa.Table, NDArray[np.float16]]:
+        """The new rows together with all live ones, sorted by (content, ordinal)."""
+        tables, parts = [table], [matrix]
+        for segment in self.shard.units:
+            rows = sorted((row for row in kept if row.units_segment == segment.path), key=lambda row: row.units_row)
+            if not rows:
+                continue
+            places = np.concatenate([np.arange(row.units_row, row.units_row + row.n_units) for row in rows])
+            tables.append(read_table(self.store, segment).take(pa.array(places)))
+            stored = open_vectors(self.store, segment_of(self.shard.vectors, rows[0].vectors_segment))
+            parts.append(stored.rows(places))
+        joined, vectors = pa.concat_tables(tables), np.concatenate(parts)
+        order = pc.sort_indices(joined, [("content_id", "ascending"), ("ordinal", "ascending")])
+        return joined.take(order), vectors[order.to_numpy()]
+
+    def _place(self, names: list[str], units: str, vectors: str) -> None:
+        first: dict[str, int] = {}
+        for row, name in enumerate(names):
+            first.setdefault(name, row)
+        for name, row in first.items():
+            self.contents[name] = msgspec.structs.replace(
+                self.contents[name], units_segment=units, units_row=row, vectors_segment=vectors, vectors_row=row
+            )
+
+
+def _new_texts(context: RunContext, gains: list[ContentChange]) -> pa.Table:
+    """The snapshots of new contents, sorted by content id, read from where the readers left them."""
+    by_path: dict[str, list[ContentChange]] = {}
+    for gain in gains:
+        by_path.setdefault(gain.path, []).append(gain)
+    tables = [
+        read_scratch_rows(context.root, path, [gain.path_row for gain in by_path[path]]) for path in sorted(by_path)
+    ]
+    return pa.concat_tables([SNAPSHOTS.empty_table(), *tables]).sort_by("content_id")
+
+
+def live_places(context: RunContext, shard: Shard) -> dict[str, NDArray[np.int64]]:
+    """The rows of each vectors segment, by its path, that the shard's contents point at."""
+    places: dict[str, list[NDArray[np.int64]]] = {entry.path: [] for entry in shard.vectors}
+    for row in sorted(load_contents(context.store, shard).values(), key=lambda row: row.vectors_row):
+        if row.n_units:
+            places[row.vectors_segment].append(np.arange(row.vectors_row, row.vectors_row + row.n_units))
+    return {path: np.concatenate(parts) for path, parts in places.items() if parts}
+
+
+def live_ids(context: RunContext, shard: Shard) -> NDArray[np.int64]:
+    """The ids of a shard's live units, sorted. Reads no vector."""
+    places = live_places(context, shard)
+    segments = [entry for entry in shard.vectors if entry.path in places]
+    ids = [open_vectors(context.store, entry).ids[places[entry.path]] for entry in segments]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *ids]))
+
+
+def live_rows(
+    context: RunContext, shard: Shard, without: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
+    """The ids and vectors of a shard's live units, in id order, less those whose ids are in `without`."""
+    places = live_places(context, shard)
+    ids, parts = [np.empty(0, np.int64)], [np.empty((0, context.dimension), np.float16)]
+    for segment in (entry for entry in shard.vectors if entry.path in places):
+        vectors, rows = open_vectors(context.store, segment), places[segment.path]
+        found = vectors.ids[rows]
+        if without is not None:
+            wanted = ~np.isin(found, without)
+            found, rows = found[wanted], rows[wanted]
+        ids.append(found)
+        parts.append(vectors.rows(rows))
+    joined = np.concatenate(ids)
+    order = np.argsort(joined)
+    return joined[order], np.concatenate(parts)[order]

@@ -1,0 +1,38 @@
+"""Packing contents into work items that cost about the same and are small as records."""
+
+from collections.abc import Iterable, Iterator
+
+from transforms.records import WorkEntry, WorkItem
+
+CHARS_PER_TOKEN = 4
+MAX_ENTRIES = 512
+MAX_RECORD_BYTES = 128 * 1024
+
+
+class WorkPacker:
+    """Collects entries and hands out full items; what is left at the end is one more."""
+
+    def __init__(self, max_chars: int) -> None:
+        self._max_chars = max_chars
+        self._start()
+
+    def _start(self) -> None:
+        self._entries: list[WorkEntry] = []
+        self._n_chars = self._n_bytes = 0
+
+    def add(self, entries: Iterable[WorkEntry]) -> Iterator[WorkItem]:
+        """Take entries in order; yield each item that is full."""
+        for entry in entries:
+            n_bytes = 256 + sum(len(path) for path in entry.leftovers)
+            too_large = self._n_chars + entry.n_chars > self._max_chars or self._n_bytes + n_bytes > MAX_RECORD_BYTES
+            if self._entries and (too_large or len(self._entries) >= MAX_ENTRIES):
+                yield from self.flush()
+            self._entries.append(entry)
+            self._n_chars += entry.n_chars
+            self._n_bytes += n_bytes
+
+    def flush(self) -> Iterator[WorkItem]:
+        """Yield what is left, if anything is."""
+        if self._entries:
+            yield WorkItem(tuple(self._entries))
+            self._start()

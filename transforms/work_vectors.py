@@ -1,0 +1,54 @@
+"""Scratch files of vectors: what an encoder call or a look-up left, with what it cost and how it is found again."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from transforms.context import RunContext
+from transforms.store.segments import ipc_bytes
+
+
+class VectorRow(Struct):
+    """A vector of one unit. `source` is encoded, former or leftover; the costs are those of making it in this run."""
+
+    vector_id: int
+    embed_hash: str
+    content_id: str
+    source: str
+    vector: NDArray[np.float16]
+    n_tokens: int
+    padded_slots: float = 0.0
+    flops: float = 0.0
+    attention_flops: float = 0.0
+    seconds: float = 0.0
+
+
+def work_vectors_schema(dimension: int, encode_recipe: str) -> pa.Schema:
+    """The columns of a scratch file of vectors; its metadata names the recipe that made them."""
+    fields = [
+        ("vector_id", pa.int64()),
+        ("embed_hash", pa.string()),
+        ("content_id", pa.string()),
+        ("source", pa.string()),
+        ("n_tokens", pa.int64()),
+        ("padded_slots", pa.float64()),
+        ("flops", pa.float64()),
+        ("attention_flops", pa.float64()),
+        ("seconds", pa.float64()),
+        ("vector", pa.list_(pa.float16(), dimension)),
+    ]
+    return pa.schema(fields, metadata={"encode_recipe": encode_recipe})
+
+
+def write_work_vectors(context: RunContext, path: str, rows: Sequence[VectorRow]) -> None:
+    """Write `rows` as one Arrow file; it counts as finished work from the moment it has its name."""
+    schema = work_vectors_schema(context.dimension, context.encode_recipe)
+    flat = np.concatenate([row.vector for row in rows]).astype(np.float16) if rows else np.empty(0, np.float16)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float16()), context.dimension)
+    scalars = [
+        pa.array([getattr(row, field.name) for row in rows], field.type) for field in schema if field.name != "vector"
+    ]
+    context.store.write_named(path, ipc_bytes(pa.Table.from_arrays([*scalars, vectors], schema=schema)))
