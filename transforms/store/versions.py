@@ -10,6 +10,22 @@ from transforms.store.files import Store, damaged
 from transforms.store.manifest import FileEntry, Manifest, decode_manifest, encode_manifest
 from transforms.store.pointer import VERSIONS, Pointer, checked_name, manifest_path, read_pointer, swap_pointer
 
+__all__ = [
+    "VersionInfo",
+    "check_present",
+    "discard_version",
+    "list_versions",
+    "load_manifest",
+    "manifest_path",
+    "paths_of",
+    "rollback",
+    "stored_manifest",
+    "sums_bytes",
+    "sums_path",
+    "version_names",
+    "write_manifest",
+]
+
 
 class VersionInfo(msgspec.Struct, frozen=True):
     """A line of `corpusmill versions`. Bytes count every file once, those shared with other versions too."""

@@ -9,9 +9,10 @@ import pytest
 
 from models.errors import StoreError
 from transforms.store.consistency import MAX_FAULTS_PER_FILE, FaultLog
+from transforms.store.pointer import swap_pointer
 from transforms.store.segments import read_table, write_table
 from transforms.store.verify import verify
-from transforms.store.versions import paths_of, swap_pointer, write_manifest
+from transforms.store.versions import paths_of, write_manifest
 
 
 def test_a_published_version_has_no_fault(store, publishing, documents):
