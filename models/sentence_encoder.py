@@ -19,7 +19,7 @@ from models.model_files import dimension, max_input_tokens, prompts, read_module
 from models.settings import EncoderSettings
 
 # Slots of padding that cost as much time as one more pass, measured on a CPU core; a GPU's launches are dearer.
-_PASS_OVERHEAD_TOKENS = {"cpu": 64, "cuda": 1024}
+_PASS_OVERHEAD_TOKENS = {"cpu": 32, "cuda": 1024}
 _LIBRARIES = ("torch", "transformers", "sentence-transformers", "tokenizers")
 
 
