@@ -67,10 +67,11 @@ def show_status(payload: Mapping[str, Any], console: "Console") -> None:
         ("last run", _times(payload["seconds"])),
         *(("live run", run) for run in payload["live_runs"]),
         *(("cut short", run) for run in payload["interrupted_runs"]),
-        *(("failures", path) for path in payload["failures"]),
-        *(("ledger", path) for path in payload["ledger"]),
+        ("ledger", f"{len(payload['ledger'])} files; --json names them"),
     ]
     print_pairs(console, [(name, safe(str(value))) for name, value in pairs])
+    for path in payload["failures"]:
+        console.print(f"failures   {safe(path)}", soft_wrap=True)
 
 
 def show_faults(payload: Mapping[str, Any], console: "Console") -> None:
