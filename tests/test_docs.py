@@ -88,15 +88,11 @@ def shell(tmp_path):
 
 @needs_the_pipeline
 @pytest.mark.slow
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_blocks_run_in_order(document, shell):
-    """Every block of shell or Python, from top to bottom, except those that make a virtual environment."""
-    found = [(kind, body) for kind, body in BLOCK.findall(document.read_text()) if kind in ("sh", "python")]
-    runnable = [(kind, body) for kind, body in found if "venv" not in body]
-    if not runnable:
-        pytest.skip("no block to run")
-    for kind, body in runnable:
-        shell(["bash", "-euo", "pipefail", "-c"] if kind == "sh" else [sys.executable, "-c"], body)
+def test_the_blocks_of_the_readme_run_in_order(shell):
+    """Every block of shell or Python, from top to bottom, except the one that makes virtual environments."""
+    for kind, body in BLOCK.findall((CHECKOUT / "README.md").read_text()):
+        if kind in ("sh", "python") and "venv" not in body:
+            shell(["bash", "-euo", "pipefail", "-c"] if kind == "sh" else [sys.executable, "-c"], body)
 
 
 def test_settings_blocks_run_without_the_pipeline(shell):
