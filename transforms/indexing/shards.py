@@ -181,6 +181,8 @@ def _check_ids(index: Any, ids: Ids) -> None:
     if np.any(ids < 0):
         raise StoreError(f"{_named(ids[ids < 0])} is negative; ids are the first 63 bits of a unit id")
     _check_ids_unique(ids)
+    if index.ntotal == 0:
+        return
     known = np.intersect1d(ids, _sorted_ids(index), assume_unique=True)
     if len(known):
         raise StoreError(f"{_named(known)} is in the index already; remove it before it is added again")
