@@ -12,7 +12,7 @@ from transforms.settings import IndexSettings
 
 
 @given(st.sets(st.integers(0, 300)), st.sets(st.integers(0, 300)), st.integers(0, 50))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_half_of_the_queries_are_new(new, old, n):
     everything = np.array(sorted(new | old), np.int64)
     queries = choose_queries(np.array(sorted(new), np.int64), everything, n)
@@ -21,7 +21,7 @@ def test_half_of_the_queries_are_new(new, old, n):
 
 
 @given(st.dictionaries(st.text(max_size=4), st.integers(0, 50)), st.integers(1, 100))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_whole_shards_up_to_the_limit(sizes, limit):
     chosen = choose_shards(sizes, limit)
     total = sum(sizes[name] for name in chosen)

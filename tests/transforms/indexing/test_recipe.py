@@ -34,7 +34,7 @@ def test_fewest_rows_of_an_ivfpq():
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_lists_have_39_rows_each_and_training_has_enough(n_units):
     nlist = n_lists(n_units)
     assert nlist == 1 or nlist * 39 <= n_units

@@ -8,7 +8,7 @@ IDS = st.lists(st.integers(0, 2**63 - 1), max_size=60)
 
 
 @given(IDS, st.integers(0, 70), st.randoms(use_true_random=False))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_a_sample_is_sorted_unique_and_blind_to_order(ids, n, random):
     shuffled = random.sample(ids, len(ids))
     sample = take_sample(np.array(ids, np.int64), n, "s")
@@ -18,7 +18,7 @@ def test_a_sample_is_sorted_unique_and_blind_to_order(ids, n, random):
 
 
 @given(IDS, IDS, st.integers(0, 20))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_samples_of_parts_sample_to_that_of_the_whole(left, right, n):
     a, b = np.array(left, np.int64), np.array(right, np.int64)
     parts = np.concatenate([take_sample(a, n, "s"), take_sample(b, n, "s")])

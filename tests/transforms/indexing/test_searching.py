@@ -18,7 +18,7 @@ def brute_force(ids, vectors, queries, k):
 @given(
     st.integers(0, 10**6), st.integers(1, 60), st.integers(1, 12), st.integers(1, 4), st.integers(1, 20), st.booleans()
 )
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_exact_search_is_brute_force_with_ties_by_id(seed, n, k, n_queries, block_rows, has_copies):
     rng = np.random.default_rng(seed)
     vectors = rng.integers(-2, 3, (n, 4)).astype(np.float16) if has_copies else rng.random((n, 4)).astype(np.float16)
@@ -33,7 +33,7 @@ def test_exact_search_is_brute_force_with_ties_by_id(seed, n, k, n_queries, bloc
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 80), k=st.integers(1, 8))
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_a_flat_shard_is_exact(seed, n, k, empty_shard, make_vectors):
     vectors, ids = make_vectors(n, seed), np.random.default_rng(seed).permutation(n)
     queries = make_vectors(3, seed + 1).astype(np.float32)
