@@ -307,13 +307,7 @@ def _raise_refusal(outcome: Outcome) -> None:
     if outcome.is_conflict:
         raise ConflictError(outcome.refused)
     if outcome.refused:
-        failed = [
-            f"{count} {name.removeprefix('failed:')}"
-            for name, count in outcome.outcomes.items()
-            if name.startswith("failed:")
-        ]
-        reasons = f" (failures: {', '.join(failed[:5])})" if failed else ""
-        raise RefusedError(outcome.refused + reasons)
+        raise RefusedError(outcome.refused)
 
 
 def _sweep_dead_runs(store: Store, own: str) -> None:

@@ -1,30 +1,61 @@
 """What stops a run before anything is paid for, and what keeps it from publishing."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from transforms.context import RunContext
+from transforms.documents import Resolved
 from transforms.records import Failure, GuardCount
+
+MAX_EXAMPLES = 3
 
 
 def add_up(counts: Iterable[GuardCount]) -> GuardCount:
     """The sum of all counts.
 
-    >>> add_up([GuardCount(1, 2, 3, 4), GuardCount(1, 1, 1, 1)])
-    GuardCount(vanished=2, listed=3, failed=4, work_chars=5)
+    >>> add_up([GuardCount(1, 2, 3, 4), GuardCount(1, 1, 1, 1)]).failed
+    4
     """
-    vanished = listed = failed = work_chars = 0
-    for count in counts:
-        vanished += count.vanished
-        listed += count.listed
-        failed += count.failed
-        work_chars += count.work_chars
-    return GuardCount(vanished, listed, failed, work_chars)
+    parts = list(counts)
+    reasons: Counter[str] = Counter()
+    for part in parts:
+        reasons.update(part.reasons)
+    return GuardCount(
+        vanished=sum(part.vanished for part in parts),
+        listed=sum(part.listed for part in parts),
+        failed=sum(part.failed for part in parts),
+        work_chars=sum(part.work_chars for part in parts),
+        reasons=dict(sorted(reasons.items())),
+        examples=tuple(sorted({example for part in parts for example in part.examples})[:MAX_EXAMPLES]),
+    )
+
+
+def count_documents(resolved: Resolved) -> GuardCount:
+    """What the guards need to know of one shard's documents."""
+    outcomes = resolved.outcomes
+    return GuardCount(
+        listed=outcomes.get("listed", 0),
+        failed=outcomes.get("failed", 0),
+        reasons=failure_reasons(outcomes),
+        examples=tuple(sorted({failure.uri for failure in resolved.failures})[:MAX_EXAMPLES]),
+    )
+
+
+def failure_reasons(outcomes: Mapping[str, int]) -> dict[str, int]:
+    """The counts of failed documents by stage and reason, out of all outcomes.
+
+    >>> failure_reasons({"failed": 2, "failed:read:broken_pdf": 2})
+    {'read:broken_pdf': 2}
+    """
+    prefix = "failed:"
+    return {name.removeprefix(prefix): n for name, n in outcomes.items() if name.startswith(prefix)}
 
 
 def refusal(context: RunContext, total: GuardCount) -> str:
     """Why the run must not go on, in one line; empty where it may."""
+    listed = total.listed + context.n_unchanged
     return _too_many_vanished(context, total.vanished) or too_many_failures(
-        context, total.failed, total.listed + context.n_unchanged
+        context, total.failed, listed, total.reasons, total.examples
     )
 
 
@@ -39,14 +70,17 @@ def _too_many_vanished(context: RunContext, vanished: int) -> str:
     )
 
 
-def too_many_failures(context: RunContext, failed: int, listed: int) -> str:
+def too_many_failures(
+    context: RunContext, failed: int, listed: int, reasons: Mapping[str, int], examples: Sequence[str] = ()
+) -> str:
     """Why `failed` of `listed` documents are too many; empty where they are not."""
-    allowed = max_failed(context.limits.max_failures, listed)
-    if failed <= allowed:
+    if failed <= max_failed(context.limits.max_failures, listed):
         return ""
+    by_reason = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+    named = f", among them {', '.join(ascii(example) for example in examples)}" if examples else ""
     return (
-        f"{failed} of {listed} documents failed, over max_failures = {context.limits.max_failures}; nothing was published. "
-        "See the failures listed by reason, mend them, or raise --max-failures"
+        f"{failed} of {listed} documents failed, over max_failures = {context.limits.max_failures} ({by_reason}{named}); "
+        "nothing was published. Mend them or raise --max-failures"
     )
 
 

@@ -13,7 +13,7 @@ from models.errors import ConflictError
 from transforms.context import RunContext
 from transforms.embedding import attempted_tokens
 from transforms.filling import merged_shards
-from transforms.guards import failed_contents, is_conserved, too_many_failures
+from transforms.guards import failed_contents, failure_reasons, is_conserved, too_many_failures
 from transforms.indexing import shards as kernel
 from transforms.indexing.recall import answer, choose_queries, choose_shards, measure_recall
 from transforms.indexing.recipe import IndexRecipe
@@ -75,7 +75,9 @@ def _publish(context: RunContext, parts: Parts, refused: str) -> Outcome:
         refused = (
             f"documents do not add up: {dict(sorted(outcomes.items()))}; nothing was published. Please report this"
         )
-    refused = refused or too_many_failures(context, outcomes["failed"], outcomes["listed"])
+    refused = refused or too_many_failures(
+        context, outcomes["failed"], outcomes["listed"], failure_reasons(outcomes)
+    )
     if refused:
         return msgspec.structs.replace(draft, refused=refused)
     manifest = _manifest(context, parts, draft)

@@ -175,12 +175,14 @@ class VectorsWritten(Record, frozen=True):
 
 
 class GuardCount(Record, frozen=True):
-    """What the guards add up before anything is paid for."""
+    """What the guards add up before anything is paid for. `reasons` are those of failures, `examples` a few of them."""
 
     vanished: int = 0
     listed: int = 0
     failed: int = 0
     work_chars: int = 0
+    reasons: dict[str, int] = {}
+    examples: tuple[str, ...] = ()
 
 
 class DocumentShardWritten(Record, frozen=True):

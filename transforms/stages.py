@@ -25,7 +25,7 @@ from transforms.documents import load_documents, merged, resolve
 from transforms.documents_writing import write_documents
 from transforms.embedding import EncoderHandler
 from transforms.filling import fill_shard, plan_fills
-from transforms.guards import add_up, failed_contents, refusal
+from transforms.guards import add_up, count_documents, failed_contents, refusal
 from transforms.publishing import publish
 from transforms.reading import read_gone, read_item
 from transforms.records import (
@@ -35,7 +35,6 @@ from transforms.records import (
     Failure,
     FileGone,
     FileSeen,
-    GuardCount,
     LeftoverVectors,
     Note,
     ReadItem,
@@ -118,8 +117,7 @@ def _join_documents(group: KeyedGroup, context: RunContext) -> Iterator[Any]:
     index, records = group
     known = load_documents(context.store, context.document_shards[index])
     resolved = resolve(known, list(records))
-    counted = {name: resolved.outcomes.get(name, 0) for name in ("listed", "failed")}
-    yield TaggedOutput(COUNTS, GuardCount(listed=counted["listed"], failed=counted["failed"]))
+    yield TaggedOutput(COUNTS, count_documents(resolved))
     yield from write_content_changes(context, index, merged(resolved.changes))
 
 
