@@ -20,6 +20,8 @@ from models.settings import EncoderSettings
 
 # Slots of padding that cost as much time as one more pass, measured on a CPU core; a GPU's launches are dearer.
 _PASS_OVERHEAD_TOKENS = {"cpu": 32, "cuda": 1024}
+# Above, what a layer leaves behind is out of a core's cache, and a pass is up to a fifth slower per token.
+_CPU_PASS_TOKENS_PER_THREAD = 2048
 _LIBRARIES = ("torch", "transformers", "sentence-transformers", "tokenizers")
 
 
@@ -35,11 +37,11 @@ class SentenceEncoder:
         self.max_input_tokens = max_input_tokens(folder, settings)
         self.document_prompt, self.query_prompt = prompts(folder, settings)
         self.placement = choose_placement(settings)
-        self._batch_tokens = settings.batch_tokens
         self._model = _load(folder, self.placement)
+        self._batch_tokens = _batch_tokens(self.placement, settings)
         self._reader = _Reader(self._model.tokenizer, self.max_input_tokens)
         self.dimension = _checked_dimension(self._model, folder)
-        self.description = _describe(self.placement)
+        self.description = _describe(self.placement) | {"batch_tokens": self._batch_tokens}
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         """Vectors of passages, `document_prompt` in front of each."""
@@ -157,6 +159,14 @@ def _load(folder: Path, placement: Placement) -> Any:
             raise ModelError(f"{folder} cannot be loaded by sentence-transformers: {_first_line(error)}") from error
     # The modules behind the transformer are loaded in float32 whatever was asked of it.
     return model.eval().to(getattr(torch, placement.dtype))
+
+
+def _batch_tokens(placement: Placement, settings: EncoderSettings) -> int:
+    import torch
+
+    if placement.device != "cpu":
+        return settings.batch_tokens
+    return min(settings.batch_tokens, _CPU_PASS_TOKENS_PER_THREAD * int(torch.get_num_threads()))
 
 
 def _checked_dimension(model: Any, folder: Path) -> int:
