@@ -26,7 +26,7 @@ from transforms.context import EncoderCosts, RunContext, open_store
 from transforms.extraction import extractor_identity, format_of, is_table
 from transforms.layout import first_document_shards, first_shards
 from transforms.listing import ListedFile, list_files, total_bytes
-from transforms.publishing import Outcome, read_outcome
+from transforms.outcome import Outcome, read_outcome
 from transforms.recipes import Recipe, changed_parts, changed_stages, make_recipes
 from transforms.splitting import split_document_shards, split_shards
 from transforms.store.files import Store

@@ -3,9 +3,9 @@
 import msgspec
 
 from pipelines.progress import Progress
+from transforms.attempts import attempted_tokens
 from transforms.changes import Changes
 from transforms.context import RunContext
-from transforms.embedding import attempted_tokens
 from transforms.work import CHARS_PER_TOKEN
 
 

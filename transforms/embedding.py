@@ -3,8 +3,7 @@
 What crosses to the encoder is the address of rows in a scratch file; what comes back is the address of their vectors.
 """
 
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from apache_beam.ml.inference.base import ModelHandler
 from models.encoder import Encoded, Encoder, load_encoder
 from models.flops import attention_flops, bidirectional_pairs, encoding_flops
 from models.settings import EncoderSettings
+from transforms.attempts import note_attempt
 from transforms.context import RunContext
 from transforms.elements import Unit
 from transforms.recipes import fingerprint
@@ -72,7 +72,7 @@ def encode_item(context: RunContext, model: LazyEncoder, item: EncodeItem) -> En
     texts: dict[str, str] = {}
     for row in rows:
         texts.setdefault(row["embed_hash"], Unit(0, 0, row["text"], 0, row["context"]).embedded_text)
-    _note_attempt(context, item)
+    note_attempt(context, item.n_tokens)
     encoded = model.get().encode(list(texts.values()))
     made, failures = _vector_rows(context, rows, {name: number for number, name in enumerate(texts)}, encoded)
     path = f"{context.scratch('vectors')}/{fingerprint([item.path, item.first, item.count])}.arrow"
@@ -119,18 +119,3 @@ def _flops(context: RunContext, n_tokens: int) -> tuple[float, float]:
 def _notes(encoded: Encoded) -> tuple[Note, ...]:
     counts = {"over_limit_inputs": int(encoded.over_limit.sum()), "out_of_memory_splits": int(encoded.n_splits)}
     return tuple(Note(name, count) for name, count in counts.items() if count)
-
-
-def _note_attempt(context: RunContext, item: EncodeItem) -> None:
-    """Leave a mark before paying, so that the ledger can tell what interrupted or repeated calls wasted."""
-    name = f"{item.n_tokens}-{uuid.uuid4().hex}"
-    context.store.write_named(f"{context.scratch('attempts')}/{name}", b"")
-
-
-def attempted_tokens(names: Iterable[str]) -> Iterator[int]:
-    """The tokens of each attempt, read off the names of the marks.
-
-    >>> list(attempted_tokens(["runs/a/attempts/120-00ff"]))
-    [120]
-    """
-    return (int(name.rsplit("/", 1)[-1].split("-")[0]) for name in names)

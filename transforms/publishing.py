@@ -10,14 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from models.errors import ConflictError
+from transforms.attempts import attempted_tokens
 from transforms.context import RunContext
-from transforms.embedding import attempted_tokens
 from transforms.filling import merged_shards
 from transforms.guards import failed_contents, failure_reasons, is_conserved, too_many_failures
 from transforms.indexing import shards as kernel
 from transforms.indexing.recall import answer, choose_queries, choose_shards, measure_recall
 from transforms.indexing.recipe import IndexRecipe
 from transforms.ledger import stage_row
+from transforms.outcome import Outcome, write_outcome
 from transforms.records import DocumentShardWritten, Failure, Note, Record, ShardFilled, ShardWritten
 from transforms.shards import live_ids, live_rows
 from transforms.store.lease import live_runs
@@ -26,23 +27,6 @@ from transforms.store.pointer import Pointer, read_pointer, swap_pointer
 from transforms.store.schemas import FAILURES
 from transforms.store.segments import write_table
 from transforms.store.versions import check_present, discard_version, manifest_path, write_manifest
-
-OUTCOME = "outcome.json"
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What a run came to. Written last, read by whoever started the run; `refused` is the one line that says why not."""
-
-    version: str = ""
-    published: bool = False
-    refused: str = ""
-    is_conflict: bool = False
-    documents: dict[str, int] = {}
-    units: dict[str, int] = {}
-    tokens: dict[str, int] = {}
-    flops: float = 0.0
-    seconds: dict[str, float] = {}
-    outcomes: dict[str, int] = {}
 
 
 class Parts(msgspec.Struct):
@@ -58,14 +42,8 @@ class Parts(msgspec.Struct):
 def publish(context: RunContext, records: Iterable[Record], refused: str) -> Outcome:
     """Publish the version that `records` describe, unless a guard or a gate forbids it. Done twice it is done once."""
     outcome = _publish(context, _sorted_out(records), refused)
-    context.store.write_named(f"runs/{context.run}/{OUTCOME}", msgspec.json.encode(outcome))
+    write_outcome(context, outcome)
     return outcome
-
-
-def read_outcome(context: RunContext) -> Outcome | None:
-    """What the run's last node left; None where it never ran."""
-    data = context.store.find_named(f"runs/{context.run}/{OUTCOME}")
-    return msgspec.json.decode(data, type=Outcome) if data is not None else None
 
 
 def _publish(context: RunContext, parts: Parts, refused: str) -> Outcome:

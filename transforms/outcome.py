@@ -1,0 +1,33 @@
+"""What a run came to, left in the store by its last node for whoever started the run."""
+
+import msgspec
+
+from transforms.context import RunContext
+
+OUTCOME = "outcome.json"
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a run came to. Written last, read by whoever started the run; `refused` is the one line that says why not."""
+
+    version: str = ""
+    published: bool = False
+    refused: str = ""
+    is_conflict: bool = False
+    documents: dict[str, int] = {}
+    units: dict[str, int] = {}
+    tokens: dict[str, int] = {}
+    flops: float = 0.0
+    seconds: dict[str, float] = {}
+    outcomes: dict[str, int] = {}
+
+
+def write_outcome(context: RunContext, outcome: Outcome) -> None:
+    """Leave the outcome in the run's folder."""
+    context.store.write_named(f"runs/{context.run}/{OUTCOME}", msgspec.json.encode(outcome))
+
+
+def read_outcome(context: RunContext) -> Outcome | None:
+    """What the run's last node left; None where it never ran."""
+    data = context.store.find_named(f"runs/{context.run}/{OUTCOME}")
+    return msgspec.json.decode(data, type=Outcome) if data is not None else None
