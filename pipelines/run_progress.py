@@ -27,5 +27,5 @@ class RunProgress:
         return (
             Progress("encoding", min(done, total), total, "tokens")
             if done < total
-            else Progress("indexing", 0, 0, "shards")
+            else Progress("indexing", done, 0, "tokens encoded")
         )

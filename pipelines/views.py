@@ -25,6 +25,7 @@ def show_report(report: Mapping[str, Any], root: str, console: "Console") -> Non
     pairs = [
         ("documents", f"{documents['listed']:,} listed = {' + '.join(parts)}"),
         ("", f"{documents['deleted']:,} deleted"),
+        *_outcome_pairs(report["outcomes"]),
         ("units", _counts(report["units"])),
         ("tokens", _counts(report["tokens"])),
         ("FLOPs", f"{report['flops']:.3g}"),
@@ -142,6 +143,20 @@ def format_bytes(n_bytes: int) -> str:
 def _counts(counts: Mapping[str, int]) -> str:
     totals_first = sorted(counts.items(), key=lambda item: item[0] not in ("listed", "total"))
     return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in totals_first) or "none"
+
+
+def _outcome_pairs(outcomes: Mapping[str, int]) -> list[tuple[str, str]]:
+    """What was counted beside the documents themselves: failures by stage and reason, chunkers, and notes."""
+    plain = {"listed", "indexed", "unchanged", "empty", "failed", "deleted", "stale"}
+    groups: dict[str, dict[str, int]] = {"failures": {}, "cut by": {}, "noted": {}}
+    for name, count in outcomes.items():
+        if name in plain or not count:
+            continue
+        kind, _, rest = name.partition(":")
+        group = {"failed": "failures", "unit_failed": "failures", "chunker": "cut by"}.get(kind, "noted")
+        shown = rest.replace(":", ": ") if rest else name
+        groups[group][("unit " if kind == "unit_failed" else "") + shown] = count
+    return [(label, safe(_counts(counts))) for label, counts in groups.items() if counts]
 
 
 def _n_versions(payload: Mapping[str, Any]) -> str:
