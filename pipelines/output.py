@@ -53,6 +53,11 @@ def safe(text: str) -> str:
     return "".join(_safe_character(character) for character in " ".join(text.split()))
 
 
+def safe_lines(text: str) -> list[str]:
+    """The lines of `text` as they stand, safe as in `safe`."""
+    return ["".join(map(_safe_character, line.expandtabs(4))) for line in text.strip("\n").split("\n")]
+
+
 def snippet(text: str, n_chars: int) -> str:
     """The start of `text` on one safe line of about `n_chars` characters."""
     line = safe(text[: 2 * n_chars])

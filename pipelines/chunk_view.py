@@ -1,0 +1,140 @@
+"""How one file is cut, for a person who chooses settings by looking, and as data."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from models.errors import CorpusmillError, ExtractionError
+from models.settings import EncoderSettings
+from pipelines.output import safe, safe_lines
+from transforms.elements import CutDocument, Snapshot, Unit
+from transforms.settings import ChunkingSettings, ReadingSettings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from transforms.chunking import Cutter
+
+
+@dataclass(frozen=True)
+class ChunkedDocument:
+    """A document of the file with its units; `row` is -1 for a whole file, and `reason` says why there is no text."""
+
+    row: int
+    key: str | None
+    snapshot: Snapshot = field(default_factory=lambda: Snapshot(""))
+    cut: CutDocument = field(default_factory=lambda: CutDocument((), ""))
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ChunkView:
+    """Every document of one file, cut."""
+
+    file: str
+    documents: tuple[ChunkedDocument, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented keys of `corpusmill chunk --json`."""
+        failures = [
+            {"row": document.row, "key": document.key, "reason": document.reason}
+            for document in self.documents
+            if document.reason
+        ]
+        units = [_unit(document, unit) for document in self.documents for unit in document.cut.units]
+        return {"file": self.file, "units": units, "failures": failures}
+
+    def show(self, console: "Console") -> None:
+        """The text itself with a line in front of every unit; what a unit shares with the one before is marked."""
+        for document in self.documents:
+            name = self.file + _row(document)
+            units = document.cut.units
+            what = (
+                document.reason
+                or f"{len(units)} units by {document.cut.chunker}, {len(document.snapshot.text)} characters"
+            )
+            console.print(f"{safe(name)}: {safe(what)}", style="bold", soft_wrap=True)
+            for line, style in _marked(document.snapshot.text, units):
+                console.print(line, style=style, soft_wrap=True)
+
+
+def cut_file(path: str, reading: ReadingSettings, chunking: ChunkingSettings, encoder: EncoderSettings) -> ChunkView:
+    """The units of every document in the file at `path`.
+
+    Raises:
+        SettingsError: for settings that cannot work together.
+        CorpusmillError: for a file that cannot be read, or holds no text.
+    """
+    from models.encoder import encoder_prompts
+    from models.tokenizer import load_tokenizer
+    from transforms.chunking import make_cutter
+
+    tokenizer = load_tokenizer(encoder)
+    prompt = encoder_prompts(encoder)[0]
+    cutter = make_cutter(chunking, tokenizer, int(tokenizer.count([prompt])[0]) if prompt else 0)
+    try:
+        return ChunkView(path, tuple(_documents(path, reading, cutter)))
+    except ExtractionError as error:
+        raise CorpusmillError(f"{path}: {error}") from error
+    except OSError as error:
+        raise CorpusmillError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _documents(path: str, reading: ReadingSettings, cutter: "Cutter") -> Iterator[ChunkedDocument]:
+    from transforms.extraction import extract_file
+
+    with _open(path) as stream:
+        for extracted in extract_file(stream, path, reading):
+            if extracted.snapshot is None:
+                reason = f"{extracted.reason}: {extracted.detail}" if extracted.detail else extracted.reason
+                yield ChunkedDocument(extracted.row, extracted.key, reason=reason or "empty")
+            else:
+                yield ChunkedDocument(extracted.row, extracted.key, extracted.snapshot, cutter.cut(extracted.snapshot))
+
+
+def _open(path: str) -> AbstractContextManager[BinaryIO]:
+    if "://" not in path:
+        return open(path, "rb")
+    from apache_beam.io.filesystem import CompressionTypes
+    from apache_beam.io.filesystems import FileSystems
+
+    stream = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    return cast("AbstractContextManager[BinaryIO]", stream)
+
+
+def _row(document: ChunkedDocument) -> str:
+    if document.key is not None:
+        return f"#{document.key}"
+    return f", row {document.row}" if document.row >= 0 else ""
+
+
+def _unit(document: ChunkedDocument, unit: Unit) -> dict[str, Any]:
+    return {
+        "key": document.key,
+        "start": unit.start,
+        "end": unit.end,
+        "text": unit.text,
+        "tokens": unit.n_tokens,
+        "heading_path": list(unit.heading_path),
+        "context": unit.context,
+    }
+
+
+def _marked(text: str, units: tuple[Unit, ...]) -> Iterator[tuple[str, str]]:
+    """Lines with their styles: a heading for each unit, its text, and text that no unit holds."""
+    covered = 0
+    for number, unit in enumerate(units, start=1):
+        if text[covered : unit.start].strip():
+            yield from ((f"  ! {line}", "red") for line in safe_lines(text[covered : unit.start]))
+        path = " > ".join(map(safe, unit.heading_path))
+        yield f"--- {number} [{unit.start}:{unit.end}] {unit.n_tokens} tokens{'  ' if path else ''}{path}", "cyan"
+        if unit.context:
+            yield from ((f"  + {line}", "italic") for line in safe_lines(unit.context))
+        shared = max(covered, unit.start) - unit.start
+        if shared:
+            yield from ((f"  < {line}", "dim") for line in safe_lines(unit.text[:shared]))
+        yield from ((f"    {line}", "") for line in safe_lines(unit.text[shared:]))
+        covered = max(covered, unit.end)
+    if text[covered:].strip():
+        yield from ((f"  ! {line}", "red") for line in safe_lines(text[covered:]))
