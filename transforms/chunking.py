@@ -1,7 +1,7 @@
 """Cuts documents into units: the settings' chunker, exact counts, and the cap that no embedded input exceeds."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,8 +45,8 @@ def make_cutter(settings: ChunkingSettings, tokenizer: Tokenizer, prompt_tokens:
     room = tokenizer.max_input_tokens - tokenizer.overhead_tokens - prompt_tokens
     if room < 1:
         raise SettingsError(
-            f"max_input_tokens = {tokenizer.max_input_tokens} is taken up by {tokenizer.overhead_tokens} special tokens "
-            f"and {prompt_tokens} of the prompt; raise it or shorten document_prompt"
+            f"max_input_tokens = {tokenizer.max_input_tokens} is taken up by {tokenizer.overhead_tokens} special "
+            f"tokens and {prompt_tokens} of the prompt; raise it or shorten document_prompt"
         )
     return Cutter([_make_chunker(name, settings, tokenizer, room) for name in names], settings, tokenizer, room)
 
@@ -80,7 +80,7 @@ class Cutter:
         if not measured.n_tokens:
             counts = {"texts_without_tokens": 1} if snapshot.text.strip() else {}
             return CutDocument((), chunker.name, counts)
-        pieces = _without_blank(snapshot.text, chunker.cut(snapshot, measured), measured.counts)
+        pieces = _without_blank(chunker.cut(snapshot, measured), measured)
         units = self._units(snapshot.text, self._within_window(list(pieces), chunker.window, measured), measured)
         return CutDocument(tuple(units), chunker.name, {name: n for name, n in sorted(measured.counts.items()) if n})
 
@@ -94,29 +94,25 @@ class Cutter:
         if self._tokenizer.is_word_local:
             return pieces
         fitting: list[Piece] = []
-        for piece, n_tokens in zip(pieces, self._counts(pieces, measured), strict=True):
-            fitting += [piece] if n_tokens <= window else self._split(piece, window, n_tokens, measured)
-        return fitting
-
-    def _split(self, piece: Piece, window: int, n_tokens: int, measured: MeasuredText) -> list[Piece]:
-        start, end = measured.index_at(piece.start), measured.index_at(piece.end)
-        target = max(1, min(window, end - start) - (n_tokens - window) - 1)
-        while True:
-            spans = Packer(measured, target).pack(start, end)
-            pieces = [piece._replace(start=first, end=last) for first, last in spans]
-            pieces[0] = pieces[0]._replace(start=piece.start)
-            pieces = list(_without_blank(measured.text, pieces, measured.counts))
-            if target == 1 or max(self._counts(pieces, measured)) <= window:
+        waiting = pieces[::-1]
+        counts = self._counts(waiting, measured)
+        while waiting:
+            piece, n_tokens = waiting.pop(), counts.pop()
+            parts = [] if n_tokens <= window else _split(piece, window, n_tokens, measured)[::-1]
+            if parts:
                 measured.counts["recounted_units"] += 1
-                return pieces
-            target = max(1, target // 2)
+                waiting += parts
+                counts += self._counts(parts, measured)
+            else:
+                fitting.append(piece)
+        return _in_order(fitting)
 
     def _counts(self, pieces: list[Piece], measured: MeasuredText) -> list[int]:
         """Content tokens of each piece's text, as the encoder's tokenizer counts them."""
         if not self._tokenizer.is_word_local:
-            return self._tokenizer.count([measured.text[piece.start : piece.end] for piece in pieces]).tolist()
+            return list(map(int, self._tokenizer.count([measured.text[piece.start : piece.end] for piece in pieces])))
         spans = np.array([piece[:2] for piece in pieces], np.int64).reshape(-1, 2)
-        return measured.count_spans(spans[:, 0], spans[:, 1]).tolist()
+        return list(map(int, measured.count_spans(spans[:, 0], spans[:, 1])))
 
     def _units(self, text: str, pieces: list[Piece], measured: MeasuredText) -> Iterator[Unit]:
         for piece, n_tokens in zip(pieces, self._counts(pieces, measured), strict=True):
@@ -146,7 +142,8 @@ def _make_chunker(name: str, settings: ChunkingSettings, tokenizer: Tokenizer, r
         )
     if settings.overlap_tokens >= window:
         raise SettingsError(
-            f"overlap_tokens = {settings.overlap_tokens} is not below the window of {window} tokens; a window must advance"
+            f"overlap_tokens = {settings.overlap_tokens} is not below the window of {window} tokens; "
+            "a window must advance"
         )
     match name:
         case "fixed":
@@ -159,19 +156,41 @@ def _make_chunker(name: str, settings: ChunkingSettings, tokenizer: Tokenizer, r
             )
 
 
+def _split(piece: Piece, window: int, n_tokens: int, measured: MeasuredText) -> list[Piece]:
+    """`piece` in two or more at the best boundaries, smaller by what it counts over `window`; none if it cannot be."""
+    start, end = measured.index_at(piece.start), measured.index_at(piece.end)
+    target = max(1, min(window, end - start) - (n_tokens - window))
+    places = {position for span in Packer(measured, target).pack(start, end) for position in span}
+    inner = sorted(place for place in places if piece.start < place < piece.end)
+    if not inner:
+        middle = measured.grapheme_floor((piece.start + piece.end) // 2)
+        inner = [middle if middle > piece.start else (piece.start + piece.end) // 2]
+    if not piece.start < inner[0]:
+        return []
+    spans = pairwise([piece.start, *inner, piece.end])
+    return list(_without_blank((piece._replace(start=first, end=last) for first, last in spans), measured))
+
+
+def _in_order(pieces: list[Piece]) -> list[Piece]:
+    """`pieces` by start, without those that a longer one with the same start covers."""
+    longest = {piece.start: piece for piece in sorted(pieces, key=lambda piece: piece.end)}
+    return [longest[start] for start in sorted(longest)]
+
+
 def _versions(chunkers: Mapping[str, Chunker]) -> dict[str, int]:
     modules = {module for name in chunkers for module in _MODULES[name]}
     return {module.__name__.rpartition(".")[2]: module.VERSION for module in sorted(modules, key=lambda m: m.__name__)}
 
 
-def _without_blank(text: str, pieces: Iterable[Piece], counts: Counter[str]) -> Iterator[Piece]:
+def _without_blank(pieces: Iterable[Piece], measured: MeasuredText) -> Iterator[Piece]:
     """Yields `pieces` without white space around them; those with nothing else are dropped and counted."""
     for piece in pieces:
-        span = text[piece.start : piece.end]
-        kept = span.lstrip()
+        kept = measured.text[piece.start : piece.end].lstrip()
         start = piece.end - len(kept)
         kept = kept.rstrip()
         if kept:
-            yield piece._replace(start=start, end=start + len(kept))
+            # White space that bears a combining mark is the mark's own.
+            first = max(measured.grapheme_floor(start), piece.start)
+            yield piece._replace(start=first, end=start + len(kept))
         else:
-            counts["blank_windows"] += 1
+            measured.counts["blank_windows"] += 1

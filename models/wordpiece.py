@@ -1,0 +1,340 @@
+"""BERT's WordPiece at the speed of a dictionary: each distinct word is tokenized once by the real tokenizer.
+
+BERT's pre-tokenizer never joins what white space parts, so the tokens of a text are those of its words in a row. Words
+of a block of text are looked up together, the unknown ones are encoded together, and the offsets of the whole come
+out of a few array operations. Only short words are remembered, and a bounded number of them.
+"""
+
+import hashlib
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tokenizers
+from numpy.typing import NDArray
+
+from models.tokenizer import Tokens, empty_tokens, split_pairs
+
+_BLOCK_CHARS = 131_072
+_PIECE_CHARS = 4096
+_MAX_WORDS = 65_536
+_MAX_REMEMBERED_LETTERS = 32
+# A letter becomes three at most in the normal form BERT uses (a Hangul syllable), so shorter words are never too long.
+_MAX_LETTERS_OF_ONE = 3
+# White space to Python that BERT takes out of a word instead of ending it there.
+_TAKEN_OUT = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
+# Marks that are words of their own to BERT and no part of a special token: a text may be read in two halves there.
+_BREAK = re.compile("[-,.;:!?/+*=|#~'\"(){}&%$@^\u3001\u3002\u4e00-\u9fff]")
+_BLOCK_END = re.compile(r"\s")
+_WORD_START, _FORCED_CUT = np.uint8(1), np.uint8(2)
+
+
+def is_bert_wordpiece(definition: dict[str, Any]) -> bool:
+    """Whether a parsed `tokenizer.json` is BERT's, for which a text's tokens are those of its words."""
+    normalizer, model = definition.get("normalizer") or {}, definition.get("model") or {}
+    return (
+        (normalizer.get("type"), normalizer.get("clean_text"), normalizer.get("handle_chinese_chars"))
+        == ("BertNormalizer", True, True)
+        and (definition.get("pre_tokenizer") or {}).get("type") == "BertPreTokenizer"
+        and model.get("type") == "WordPiece"
+        and not any(_reaches_over_words(token) for token in definition.get("added_tokens") or ())
+    )
+
+
+class WordPieceTokenizer:
+    """A BERT tokenizer with exact counts, code point offsets, and no word lost to its letter limit."""
+
+    is_word_local = True
+
+    def __init__(self, definition: str, max_input_tokens: int) -> None:
+        self._tokenizer = tokenizers.Tokenizer.from_str(definition)
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        model = self._tokenizer.model
+        self.max_word_letters = int(model.max_input_chars_per_word)
+        self.max_input_tokens = max_input_tokens
+        self.overhead_tokens = self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        self.identity = hashlib.sha256(definition.encode()).hexdigest()
+        self._goes_on = _continuation_table(self._tokenizer, model.continuing_subword_prefix)
+        self._words = _WordTable()
+        self._lock = threading.Lock()
+
+    def tokenize(self, text: str) -> Tokens:
+        """Content tokens of `text`; a word over `max_word_letters` comes in pieces with forced cuts between."""
+        text = _TAKEN_OUT.sub("\x01", text)
+        with self._lock:
+            blocks = [self._tokenize_block(text, *span) for span in _blocks(text)]
+        if not blocks:
+            return empty_tokens()
+        starts, ends, flags = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        forced = np.flatnonzero(flags & _FORCED_CUT)
+        return Tokens(starts, ends, (flags & _WORD_START).astype(np.bool_), forced)
+
+    def offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Starts and ends in code points, int64 (n,)."""
+        tokens = self.tokenize(text)
+        return tokens.starts, tokens.ends
+
+    def count(self, texts: Sequence[str]) -> NDArray[np.int32]:
+        """Content tokens of each text as the encoder counts them, int32 (n,): a word too long is one token."""
+        with self._lock:
+            return np.array([self._count(text) for text in texts], np.int32)
+
+    def _count(self, text: str) -> int:
+        words = _TAKEN_OUT.sub("\x01", text).split()
+        if len(words) == 1 or max(map(len, words), default=0) > _MAX_REMEMBERED_LETTERS:
+            known = self._words.n_tokens_of(words[0]) if len(words) == 1 else None
+            return len(self._tokenizer.encode(text, add_special_tokens=False).ids) if known is None else known
+        return int(self._words.n_tokens[self._look_up(words)].sum())
+
+    def _tokenize_block(self, text: str, start: int, end: int) -> "_Encoded":
+        block = text[start:end]
+        words = block.split()
+        if not words:
+            return _Encoded.empty()
+        rows = self._look_up(words)
+        encoded = self._words.expand(rows, _word_offsets(block) + start)
+        self._words.forget_long()
+        return encoded
+
+    def _look_up(self, words: list[str]) -> NDArray[np.int64]:
+        """Rows of `words` in the table, after the unknown ones were encoded and added."""
+        table = self._words
+        rows = list(map(table.rows.get, words))
+        if None in rows:
+            table.make_room()
+            missing = [word for word in dict.fromkeys(words) if word not in table.rows]
+            missing.sort(key=lambda word: len(word) > _MAX_REMEMBERED_LETTERS)
+            for group in _groups(missing):
+                table.add(group, *self._encode_words(group))
+            rows = list(map(table.rows.get, words))
+        return np.array(rows, np.int64)
+
+    def _encode_words(self, words: list[str]) -> tuple[NDArray[np.int64], "_Encoded"]:
+        """Tokens of each of `words` (int64 (n,) counts) and all tokens, with offsets from their word's start."""
+        if len(words) == 1 and len(words[0]) > _MAX_REMEMBERED_LETTERS:
+            encoded = self._encode_long(words[0])
+            return np.array([len(encoded.starts)]), encoded
+        encoded = self._encode(" ".join(words))
+        lengths = np.fromiter(map(len, words), np.int64, len(words))
+        word_starts = np.cumsum(lengths + 1) - lengths - 1
+        owners = np.searchsorted(word_starts, encoded.starts, "right") - 1
+        return np.bincount(owners, minlength=len(words)), encoded.moved(-word_starts[owners])
+
+    def _encode(self, text: str) -> "_Encoded":
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        starts, ends = split_pairs(encoding.offsets)
+        goes_on = self._goes_on[np.array(encoding.ids, np.int64)] if len(starts) else np.empty(0, np.bool_)
+        return _Encoded(starts, ends, (~goes_on).astype(np.uint8))
+
+    def _encode_long(self, word: str) -> "_Encoded":
+        """Tokens of a run without white space of any length, with its over-long words in pieces."""
+        parts = [self._encode_piece(word, *piece) for piece in _pieces_of_long(word)]
+        return _Encoded(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _encode_piece(self, word: str, start: int, end: int, is_forced: bool) -> "_Encoded":
+        piece = word[start:end]
+        encoded = self._encode(piece)
+        parts, done = [], 0
+        for index in self._too_long(piece, encoded).tolist():
+            span = int(encoded.starts[index]), int(encoded.ends[index])
+            parts += [encoded.part(done, index), self._encode_in_pieces(piece, *span)]
+            done = index + 1
+        parts.append(encoded.part(done, len(encoded.starts)))
+        encoded = _Encoded(*(np.concatenate(column) for column in zip(*parts, strict=True))).moved(start)
+        return encoded.after_forced_cut() if is_forced else encoded
+
+    def _too_long(self, text: str, encoded: "_Encoded") -> NDArray[np.int64]:
+        """Indices of the tokens that stand for a whole word over the letter limit."""
+        spans = encoded.ends - encoded.starts
+        candidates = np.flatnonzero(spans * _MAX_LETTERS_OF_ONE > self.max_word_letters)
+        is_long = [
+            self._n_letters(text[encoded.starts[i] : encoded.ends[i]]) > self.max_word_letters for i in candidates
+        ]
+        return candidates[np.array(is_long, np.bool_)]
+
+    def _encode_in_pieces(self, text: str, start: int, end: int) -> "_Encoded":
+        known: dict[str, _Encoded] = {}  # such words tend to repeat themselves, and each piece is slow to encode
+        parts = []
+        for at, to in self._spans_within_limit(text, start, end):
+            piece = text[at:to]
+            if piece not in known:
+                known[piece] = self._encode(piece)
+            part = known[piece].moved(at)
+            parts.append(part.after_forced_cut() if at > start else part)
+        return _Encoded(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _spans_within_limit(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yields spans that tile [start, end), each a word the tokenizer can read, cut between graphemes if it can."""
+        while start < end:
+            to = min(start + self.max_word_letters, end)
+            while to - start > 1 and (letters := self._n_letters(text[start:to])) > self.max_word_letters:
+                to = start + max(1, (to - start) * self.max_word_letters // (letters + 1))
+            if to < end and not text[to - 1 : to + 1].isascii():
+                to = _grapheme_floor(text, start, to)
+            yield start, to
+            start = to
+
+    def _n_letters(self, text: str) -> int:
+        return len(text) if text.isascii() else len(self._tokenizer.normalizer.normalize_str(text))
+
+
+class _Encoded(NamedTuple):
+    """Tokens in a row: offsets int64 and flags uint8, all of one length."""
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    flags: NDArray[np.uint8]
+
+    @classmethod
+    def empty(cls) -> "_Encoded":
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
+
+    def moved(self, by: int | NDArray[np.int64]) -> "_Encoded":
+        return _Encoded(self.starts + by, self.ends + by, self.flags)
+
+    def after_forced_cut(self) -> "_Encoded":
+        flags = self.flags.copy()
+        flags[:1] |= _FORCED_CUT | _WORD_START
+        return self._replace(flags=flags)
+
+    def part(self, start: int, end: int) -> "_Encoded":
+        return _Encoded(self.starts[start:end], self.ends[start:end], self.flags[start:end])
+
+
+class _WordTable:
+    """Words and their tokens: `rows` finds a word's row, the row its slice of the token arrays."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rows: dict[str, int] = {}
+        self.n_tokens = np.empty(0, np.int64)
+        self._first = np.empty(0, np.int64)
+        self._encoded = _Encoded.empty()
+        self._n_used = self._n_short = self._n_short_used = 0
+
+    def n_tokens_of(self, word: str) -> int | None:
+        row = self.rows.get(word)
+        return None if row is None else int(self.n_tokens[row])
+
+    def make_room(self) -> None:
+        if len(self.rows) > _MAX_WORDS:
+            self._clear()
+
+    def add(self, words: list[str], n_tokens: NDArray[np.int64], encoded: _Encoded) -> None:
+        """Adds `words` with their tokens; long ones come last and stay until `forget_long`."""
+        n_words, n_used = len(self.rows), self._n_used
+        first = n_used + np.cumsum(n_tokens) - n_tokens
+        self.n_tokens = _appended(self.n_tokens, n_words, n_tokens)
+        self._first = _appended(self._first, n_words, first)
+        self._encoded = _Encoded(
+            _appended(self._encoded.starts, n_used, encoded.starts),
+            _appended(self._encoded.ends, n_used, encoded.ends),
+            _appended(self._encoded.flags, n_used, encoded.flags),
+        )
+        self._n_used += len(encoded.starts)
+        self.rows.update(zip(words, range(n_words, n_words + len(words)), strict=True))
+        if len(words[-1]) <= _MAX_REMEMBERED_LETTERS:
+            self._n_short, self._n_short_used = len(self.rows), self._n_used
+
+    def forget_long(self) -> None:
+        """Drops what was added after the last short word."""
+        while len(self.rows) > self._n_short:
+            self.rows.popitem()
+        self._n_used = self._n_short_used
+
+    def expand(self, rows: NDArray[np.int64], word_starts: NDArray[np.int64]) -> _Encoded:
+        """All tokens of the words at `word_starts`, in order."""
+        counts = self.n_tokens[rows]
+        firsts = self._first[rows]
+        before = np.cumsum(counts) - counts
+        source = np.repeat(firsts - before, counts) + np.arange(counts.sum())
+        shift = np.repeat(word_starts, counts)
+        return _Encoded(
+            self._encoded.starts[source] + shift, self._encoded.ends[source] + shift, self._encoded.flags[source]
+        )
+
+
+def _appended(array: NDArray[Any], n_used: int, new: NDArray[Any]) -> NDArray[Any]:
+    """`array` with `new` from `n_used` on; its capacity doubles, so that many small additions stay linear."""
+    needed = n_used + len(new)
+    if needed > len(array):
+        grown = np.empty(max(needed, 2 * len(array), 1024), array.dtype)
+        grown[:n_used] = array[:n_used]
+        array = grown
+    array[n_used:needed] = new
+    return array
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yields spans that tile `text`, cut at the first white space after `_BLOCK_CHARS`."""
+    start = 0
+    while start < len(text):
+        space = _BLOCK_END.search(text, start + _BLOCK_CHARS)
+        end = space.start() if space else len(text)
+        yield start, end
+        start = end
+
+
+def _groups(words: list[str]) -> Iterator[list[str]]:
+    """Yields short words in groups of some thousand letters, and each long word alone."""
+    group: list[str] = []
+    n_chars = 0
+    for word in words:
+        is_long = len(word) > _MAX_REMEMBERED_LETTERS
+        if group and (is_long or n_chars + len(word) > _PIECE_CHARS):
+            yield group
+            group, n_chars = [], 0
+        group.append(word)
+        n_chars += len(word) + 1
+    if group:
+        yield group
+
+
+def _pieces_of_long(word: str) -> Iterator[tuple[int, int, bool]]:
+    """Yields spans that tile `word`, and whether the cut before is forced because no mark was near."""
+    start, is_forced = 0, False
+    while len(word) - start > _PIECE_CHARS:
+        marks = [match.start() for match in _BREAK.finditer(word, start + _PIECE_CHARS // 2, start + _PIECE_CHARS)]
+        end = marks[-1] if marks else _grapheme_floor(word, start, start + _PIECE_CHARS)
+        yield start, end, is_forced
+        start, is_forced = end, not marks
+    yield start, len(word), is_forced
+
+
+def _grapheme_floor(text: str, start: int, at: int) -> int:
+    """The last grapheme boundary in (start, at], or `at` where the cluster fills all of it."""
+    if text[at - 1 : at + 1].isascii():
+        return at
+    import regex
+
+    end = min(len(text), at + 64)
+    boundaries = [start + match.start() for match in regex.finditer(r"\X", text[start:end])]
+    return max((boundary for boundary in boundaries if start < boundary <= at), default=at)
+
+
+def _word_offsets(text: str) -> NDArray[np.int64]:
+    """Where each run without white space begins, as `str.split` finds them."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    is_space = _SPACE_TABLE[np.minimum(codes, len(_SPACE_TABLE) - 1)]
+    return np.flatnonzero(~is_space & np.append(True, is_space[:-1]))
+
+
+def _continuation_table(tokenizer: tokenizers.Tokenizer, prefix: str) -> NDArray[np.bool_]:
+    vocabulary = tokenizer.get_vocab()
+    special = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
+    table = np.zeros(max(vocabulary.values()) + 1, np.bool_)
+    table[[row for token, row in vocabulary.items() if token.startswith(prefix) and token not in special]] = True
+    return table
+
+
+def _reaches_over_words(token: dict[str, Any]) -> bool:
+    has_space = len(str(token["content"]).split()) != 1
+    return has_space or bool(token["lstrip"] or token["rstrip"] or token["single_word"] or token["normalized"])
+
+
+_SPACE_TABLE = np.array([chr(code).isspace() for code in range(0x3002)])

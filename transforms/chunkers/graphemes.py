@@ -1,0 +1,67 @@
+"""Grapheme clusters: what a reader sees as one character, which a cut must not part."""
+
+from functools import cache
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+# A boundary can only be missing where one of the two code points beside it is of these kinds.
+_JOINER = regex.compile(
+    r"[\r\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}\p{GCB=Prepend}\p{GCB=RI}\p{GCB=L}\p{GCB=V}\p{GCB=T}]"
+)
+_CLUSTER = regex.compile(r"\X")
+
+
+class Graphemes:
+    r"""The grapheme clusters of one text. Costs next to nothing where no code point can join another.
+
+    >>> Graphemes("ae\u0301").floor(2)
+    1
+    """
+
+    def __init__(self, text: str) -> None:
+        self.inside = _positions_inside(text)
+        breaks = np.flatnonzero(np.diff(self.inside) != 1)
+        self._run_starts = self.inside[np.append(0, breaks + 1)] if self.inside.size else self.inside
+        self._run_ends = self.inside[np.append(breaks, -1)] if self.inside.size else self.inside
+
+    def floor(self, position: int) -> int:
+        """The last cluster boundary at or before `position`."""
+        row = self._run_of(position)
+        return position if row is None else int(self._run_starts[row]) - 1
+
+    def ceil(self, position: int) -> int:
+        """The first cluster boundary at or after `position`."""
+        row = self._run_of(position)
+        return position if row is None else int(self._run_ends[row]) + 1
+
+    def _run_of(self, position: int) -> int | None:
+        if not self.inside.size:
+            return None
+        row = int(self._run_starts.searchsorted(position, "right")) - 1
+        return row if row >= 0 and position <= self._run_ends[row] else None
+
+
+def _positions_inside(text: str) -> NDArray[np.int64]:
+    """Sorted positions at which a cut would part a cluster."""
+    joiners = [] if text.isascii() and "\r" not in text else [char for char in set(text) if _is_joiner(char)]
+    if not joiners:
+        return np.empty(0, np.int64)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    is_joiner = np.isin(codes, np.array([ord(char) for char in joiners], np.uint32))
+    unsure = np.flatnonzero(is_joiner[1:] | is_joiner[:-1]) + 1
+    if not unsure.size:
+        return unsure
+    breaks = np.flatnonzero(np.diff(unsure) != 1)
+    first, last = unsure[np.append(0, breaks + 1)], unsure[np.append(breaks, len(unsure) - 1)]
+    is_inside = np.zeros(len(text) + 1, np.bool_)
+    is_inside[unsure] = True
+    for start, end in zip((first - 1).tolist(), (last + 1).tolist(), strict=True):
+        is_inside[[match.start() for match in _CLUSTER.finditer(text, start, end)]] = False
+    return np.flatnonzero(is_inside)
+
+
+@cache
+def _is_joiner(char: str) -> bool:
+    return (char > "\u02ff" or char == "\r") and _JOINER.match(char) is not None

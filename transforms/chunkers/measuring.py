@@ -1,0 +1,144 @@
+"""One document measured once: its tokens, its grapheme clusters, and exact counts of any slice."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.tokenizer import Tokenizer
+from transforms.chunkers.graphemes import Graphemes
+
+VERSION = 1
+
+
+class MeasuredText:
+    """A text with its tokens. A token index names the place before that token, `n_tokens` the text's end.
+
+    `is_clean` (n_tokens + 1,) marks the indices at which a cut parts neither a word nor a grapheme cluster, so that
+    the tokens on both sides stay what they are in the whole. `counts` collects what cutting had to do.
+    """
+
+    def __init__(self, text: str, tokenizer: Tokenizer) -> None:
+        tokens = tokenizer.tokenize(text)
+        self.text = text
+        self.starts, self.ends = tokens.starts, tokens.ends
+        self.n_tokens = len(tokens.starts)
+        self.counts: Counter[str] = Counter()
+        self._tokenizer = tokenizer
+        self._graphemes = Graphemes(text)
+        self._positions = np.append(tokens.starts, len(text))
+        self._positions[0] = 0
+        self._words = np.flatnonzero(np.append(tokens.word_starts, True))
+        self._words[:1] = 0
+        self._word_positions = np.append(tokens.starts, len(text))[self._words]
+        self._word_ends = np.append(0, self.ends)[self._words]
+        self.is_clean = self._clean_indices()
+        self.clean = np.flatnonzero(self.is_clean)
+        self._segment_ends = np.append(tokens.forced_cuts, self.n_tokens)
+        self._count_forced_cuts(tokens.forced_cuts, tokens.word_starts)
+
+    def position(self, index: int) -> int:
+        """The code point at which the token begins; what lies between two tokens belongs to the one before."""
+        return int(self._positions[index])
+
+    def index_at(self, position: int) -> int:
+        """The first token that begins at or after `position`."""
+        return int(self._positions.searchsorted(position))
+
+    def clean_floor(self, index: int) -> int:
+        """The last clean index at or before `index`."""
+        return int(self.clean[self.clean.searchsorted(index, "right") - 1])
+
+    def clean_ceil(self, index: int) -> int:
+        """The first clean index at or after `index`."""
+        return int(self.clean[self.clean.searchsorted(index)])
+
+    def segments(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yields index ranges that tile [start, end), cut where no unit may go on: in a word too long to be read."""
+        for row in range(int(self._segment_ends.searchsorted(start, "right")), len(self._segment_ends)):
+            if start >= end:
+                return
+            segment_end = min(int(self._segment_ends[row]), end)
+            yield start, segment_end
+            start = segment_end
+
+    def count(self, start: int, end: int) -> int:
+        """Content tokens of `text[start:end]`: those of its whole words, and those of a cut word at either end."""
+        return int(self.count_spans(np.array([start]), np.array([end]))[0])
+
+    def count_spans(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Content tokens of each `text[start:end]`, int64 (n,); exact where the tokenizer is word-local."""
+        first = self._word_positions[:-1].searchsorted(starts)
+        last = self._word_positions[:-1].searchsorted(ends)
+        counts = self._words[last] - self._words[first]
+        head_ends, tail_ends = self._word_ends[first], self._word_ends[last]
+        for row in np.flatnonzero((head_ends > starts) | (tail_ends > ends)).tolist():
+            counts[row] = self._count_with_cut_words(int(starts[row]), int(ends[row]), int(first[row]), int(last[row]))
+        return counts
+
+    def surplus(self, start: int, index: int) -> int:
+        """Tokens from `start` on beyond those from `index` on: what cutting a word in two has added."""
+        if self.is_clean[index] and self._positions[index] == start:
+            return 0
+        clean = self.clean_ceil(min(index + 1, self.n_tokens))
+        return self.count(start, self.position(clean)) - (clean - index)
+
+    def cut_anywhere(self, start: int, end_index: int, max_tokens: int) -> int:
+        """The last position before token `end_index` that leaves at most `max_tokens` from `start` on.
+
+        A cut inside a grapheme cluster moves to its start. A cluster that holds more than `max_tokens` is cut hard.
+        """
+        index = min(self.index_at(start) + max_tokens, end_index)
+        wanted = self.position(index)
+        while (end := self._graphemes.floor(self.position(index))) > start:
+            surplus = self.count(start, end) - max_tokens
+            if surplus <= 0:
+                self.counts["moved_cuts"] += end != wanted
+                return end
+            index = max(self.index_at(end) - surplus, 0)
+        end = min(self._graphemes.ceil(start + 1), self.position(end_index))
+        if self.count(start, end) <= max_tokens:
+            self.counts["moved_cuts"] += 1
+            return end
+        self.counts["cut_graphemes"] += 1
+        return self._cut_cluster(start, end, max_tokens)
+
+    def grapheme_floor(self, position: int) -> int:
+        """The last cluster boundary at or before `position`."""
+        return self._graphemes.floor(position)
+
+    def _cut_cluster(self, start: int, end: int, max_tokens: int) -> int:
+        """The last position before `end` with at most `max_tokens` from `start` on, at least one code point further."""
+        while end > start + 1 and self.count(start, end) > max_tokens:
+            end = max(start + 1, min(self.position(self.index_at(end) - 1), end - 1))
+        return end
+
+    def _count_with_cut_words(self, start: int, end: int, first: int, last: int) -> int:
+        head_end, tail_end = int(self._word_ends[first]), int(self._word_ends[last])
+        fragments = []
+        if head_end > start:
+            fragments.append(self.text[start : min(head_end, end)])
+        if last > first and tail_end > end:
+            last -= 1
+            fragments.append(self.text[int(self._word_positions[last]) : end])
+        n_cut = int(self._tokenizer.count(fragments).sum()) if fragments else 0
+        return int(self._words[last] - self._words[first]) + n_cut
+
+    def _clean_indices(self) -> NDArray[np.bool_]:
+        is_clean = np.zeros(self.n_tokens + 1, np.bool_)
+        is_clean[self._words] = True
+        is_clean[1:-1] &= self.starts[1:] >= self.ends[:-1]
+        if self._graphemes.inside.size:
+            is_clean &= ~np.isin(self._positions, self._graphemes.inside)
+        is_clean[[0, -1]] = True
+        return is_clean
+
+    def _count_forced_cuts(self, forced_cuts: NDArray[np.int64], word_starts: NDArray[np.bool_]) -> None:
+        if not forced_cuts.size:
+            return
+        own = np.setdiff1d(np.flatnonzero(word_starts), forced_cuts)
+        self.counts["cut_words"] += len(np.unique(own.searchsorted(forced_cuts)))
+        inside = np.isin(self._positions[forced_cuts], self._graphemes.inside).sum()
+        if inside:
+            self.counts["cut_graphemes"] += int(inside)

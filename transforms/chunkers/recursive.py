@@ -1,0 +1,26 @@
+"""Level 2: paragraphs, else lines, sentences, clauses, words, graphemes, packed up to the window."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from transforms.chunkers.headings import HeadingPaths
+from transforms.chunkers.measuring import MeasuredText
+from transforms.chunkers.packing import Packer
+from transforms.chunkers.protocol import Piece
+from transforms.elements import Snapshot
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class RecursiveChunker:
+    """Recursive cuts of the bare text; each piece carries the heading path that holds at its start."""
+
+    window: int
+    overlap: int = 0
+    name = "recursive"
+
+    def cut(self, snapshot: Snapshot, measured: MeasuredText) -> Iterator[Piece]:
+        headings = HeadingPaths(snapshot, measured.counts)
+        for start, end in Packer(measured, self.window, self.overlap).pack(0, measured.n_tokens):
+            yield Piece(start, end, heading_path=headings.at(start))
