@@ -14,7 +14,7 @@ from transforms.store.files import Store, StoredFile
 from transforms.store.lease import RUNS, LeaseRecord, all_runs, live_runs
 from transforms.store.manifest import Manifest
 from transforms.store.pointer import VERSIONS, locked, manifest_path, read_pointer
-from transforms.store.versions import paths_of, stored_manifest, version_names
+from transforms.store.versions import paths_of, stored_manifest, version_names, was_published
 
 GRACE_HOURS = 24.0
 CLOCK_SLACK_SECONDS = 300.0
@@ -38,6 +38,8 @@ class Collected(msgspec.Struct, frozen=True):
 
 def collect(store: Store, keep: int, grace_hours: float = GRACE_HOURS, now: float | None = None) -> Collected:
     """Keeps the newest `keep` versions, the current one, those that live runs started from, and all they name.
+
+    Versions that never were current do not count: they are what a killed run left.
 
     :param grace_hours: nothing that was written or found needed within so many hours is removed.
     :raises SettingsError: `keep` is below 1, or `grace_hours` below 0.
@@ -77,8 +79,9 @@ def _cutoff(live: Sequence[LeaseRecord], aged_before: float) -> float:
 
 
 def _needed_versions(store: Store, manifests: Iterable[Manifest], keep: int, live: Iterable[LeaseRecord]) -> set[str]:
-    newest = sorted(manifests, key=lambda manifest: (manifest.created_at, manifest.version), reverse=True)[:keep]
     current = read_pointer(store)
+    published = [manifest for manifest in manifests if was_published(store, manifest.version, current)]
+    newest = sorted(published, key=lambda manifest: (manifest.created_at, manifest.version), reverse=True)[:keep]
     bases = {lease.base for lease in live}
     return {manifest.version for manifest in newest} | bases | ({current.version} if current else set())
 
@@ -90,10 +93,10 @@ def _is_dropped(store: Store, manifest: Manifest, needed: set[str], cutoff: floa
     return file is not None and file.modified_at < cutoff
 
 
-def _sweep(store: Store, kept: Iterable[Manifest], live: Iterable[LeaseRecord], cutoff: float) -> list[StoredFile]:
+def _sweep(store: Store, kept: Sequence[Manifest], live: Iterable[LeaseRecord], cutoff: float) -> list[StoredFile]:
     """Removes what no kept version names, and returns it."""
     named = {path for manifest in kept for path in paths_of(manifest)}
-    guarded = tuple(f"{RUNS}/{lease.run}/" for lease in live)
+    guarded = (*(f"{RUNS}/{lease.run}/" for lease in live), *(f"{VERSIONS}/{manifest.version}/" for manifest in kept))
     removed = []
     for file in _candidates(store):
         is_free = file.path not in named and not file.path.startswith(guarded)

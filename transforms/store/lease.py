@@ -1,12 +1,10 @@
 """Leases: how a run tells others that it lives, so that nobody clears away what it is working on.
 
 A lease is the small file runs/<run>/lease.json with an end that its run keeps moving ahead. A killed run's lease ends
-by itself; its finished work stays beside it for the next run to find.
+by itself, and at once where one can see that its process is gone; its finished work stays beside it for the next run.
 """
 
 import logging
-import os
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +16,7 @@ import msgspec
 from models.errors import StoreError
 from transforms.store.files import Store
 from transforms.store.pointer import checked_name, read_pointer
+from transforms.store.processes import is_gone, this_process
 
 RUNS = "runs"
 TTL_SECONDS = 300.0
@@ -27,7 +26,10 @@ _log = logging.getLogger(__name__)
 
 
 class LeaseRecord(msgspec.Struct, frozen=True):
-    """What lease.json says. Times are in seconds since 1970; `base` is the version that was current at the start."""
+    """What lease.json says. Times are in seconds since 1970; `base` is the version that was current at the start.
+
+    `holder` names the process that renews the lease, for those who can see it.
+    """
 
     run: str
     started_at: float
@@ -74,7 +76,7 @@ class Lease:
         """Takes the lease and starts to renew it."""
         now, current = self._clock(), read_pointer(self.store)
         base = current.version if current else ""
-        self._write(LeaseRecord(self.run, now, now + self.ttl_seconds, base, f"{socket.gethostname()}:{os.getpid()}"))
+        self._write(LeaseRecord(self.run, now, now + self.ttl_seconds, base, this_process()))
         self._is_over.clear()
         self._thread = threading.Thread(target=self._keep_renewing, name=f"lease {self.run}", daemon=True)
         self._thread.start()
@@ -139,12 +141,16 @@ def all_runs(store: Store) -> list[LeaseRecord]:
 
 def live_runs(store: Store, now: float | None = None) -> list[LeaseRecord]:
     """The runs whose lease has not ended, by name."""
-    return [record for record in all_runs(store) if record.expires_at > _or_now(now)]
+    return [record for record in all_runs(store) if _is_live(record, _or_now(now))]
 
 
 def expired_runs(store: Store, now: float | None = None) -> list[LeaseRecord]:
     """The runs that ended without removing their folder: killed ones and failed ones, by name."""
-    return [record for record in all_runs(store) if record.expires_at <= _or_now(now)]
+    return [record for record in all_runs(store) if not _is_live(record, _or_now(now))]
+
+
+def _is_live(record: LeaseRecord, now: float) -> bool:
+    return record.expires_at > now and not is_gone(record.holder)
 
 
 def _or_now(now: float | None) -> float:

@@ -60,6 +60,11 @@ def manifest_path(version: str) -> str:
     return f"{VERSIONS}/{checked_name(version)}/manifest.json"
 
 
+def marker_path(version: str) -> str:
+    """Where it is written down that a version has been current. The current one may still lack this file."""
+    return f"{VERSIONS}/{checked_name(version)}/published"
+
+
 def encode_pointer(pointer: Pointer) -> bytes:
     """CURRENT's bytes, one line of JSON."""
     own = hashlib.sha256(f"{pointer.version} {pointer.manifest_sha256}".encode()).hexdigest()
@@ -113,6 +118,8 @@ def _swap_local(store: Store, expected: Pointer | None, new: Pointer) -> None:
             return
         if current != expected:
             raise _conflict(current, expected, new)
+        if current is not None:
+            store.write_named(marker_path(current.version), b"published\n")
         store.write_named(CURRENT, encode_pointer(new))
 
 

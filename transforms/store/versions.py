@@ -5,10 +5,19 @@ from collections.abc import Iterable
 
 import msgspec
 
-from models.errors import ConflictError, StoreError
+from models.errors import ConflictError, DamagedFileError, StoreError
 from transforms.store.files import Store, damaged
 from transforms.store.manifest import FileEntry, Manifest, decode_manifest, encode_manifest
-from transforms.store.pointer import VERSIONS, Pointer, checked_name, manifest_path, read_pointer, swap_pointer
+from transforms.store.pointer import (
+    CURRENT,
+    VERSIONS,
+    Pointer,
+    checked_name,
+    manifest_path,
+    marker_path,
+    read_pointer,
+    swap_pointer,
+)
 
 __all__ = [
     "VersionInfo",
@@ -23,16 +32,22 @@ __all__ = [
     "sums_bytes",
     "sums_path",
     "version_names",
+    "was_published",
     "write_manifest",
 ]
 
 
 class VersionInfo(msgspec.Struct, frozen=True):
-    """A line of `corpusmill versions`. Bytes count every file once, those shared with other versions too."""
+    """A line of `corpusmill versions`. Bytes count every file once, those shared with other versions too.
+
+    `is_published` is false for what a run left that was killed, or beaten by another, just before its version became
+    current.
+    """
 
     version: str
     created_at: str
     is_current: bool
+    is_published: bool
     base: str | None
     n_documents: int
     n_contents: int
@@ -125,16 +140,17 @@ def list_versions(store: Store) -> list[VersionInfo]:
     """All versions, newest first."""
     current = read_pointer(store)
     manifests = [stored_manifest(store, name) for name in version_names(store)]
-    infos = [_info(manifest, current is not None and current.version == manifest.version) for manifest in manifests]
+    infos = [_info(store, manifest, current) for manifest in manifests]
     return sorted(infos, key=lambda info: (info.created_at, info.version), reverse=True)
 
 
-def _info(manifest: Manifest, is_current: bool) -> VersionInfo:
+def _info(store: Store, manifest: Manifest, current: Pointer | None) -> VersionInfo:
     files = manifest.files()
     return VersionInfo(
         version=manifest.version,
         created_at=manifest.created_at,
-        is_current=is_current,
+        is_current=current is not None and current.version == manifest.version,
+        is_published=was_published(store, manifest.version, current),
         base=manifest.base,
         n_documents=sum(shard.documents.n_rows for shard in manifest.document_shards if shard.documents),
         n_contents=sum(shard.n_contents for shard in manifest.shards),
@@ -145,16 +161,35 @@ def _info(manifest: Manifest, is_current: bool) -> VersionInfo:
 
 
 def rollback(store: Store, version: str) -> Pointer:
-    """Makes a stored version current again, after checking that its files are there in full size.
+    """Makes a version current again, after checking that its files are there in full size.
 
-    :raises StoreError: there is no such version.
+    Where CURRENT is missing or damaged this puts it right, and takes any complete version.
+
+    :raises StoreError: there is no such version, or it never was current.
     :raises DamagedFileError: a file of it is missing.
     :raises ConflictError: another version was published meanwhile.
     """
-    expected, target = read_pointer(store), _stored_pointer(store, version)
+    target = _stored_pointer(store, version)
+    expected = _pointer_or_none(store)
+    if expected is not None and not was_published(store, version, expected):
+        raise StoreError(f"version {version} was never published; see `corpusmill versions {store.root}`")
     check_present(store, _load(store, target).files())
     swap_pointer(store, expected, target)
     return target
+
+
+def was_published(store: Store, version: str, current: Pointer | None) -> bool:
+    """Whether a version is or was current."""
+    return (current is not None and current.version == version) or store.exists(marker_path(version))
+
+
+def _pointer_or_none(store: Store) -> Pointer | None:
+    """The current version. A damaged CURRENT is removed: no run can publish over it, so nobody loses anything."""
+    try:
+        return read_pointer(store)
+    except DamagedFileError:
+        store.delete([CURRENT])
+        return None
 
 
 def check_present(store: Store, entries: Iterable[FileEntry]) -> None:

@@ -14,7 +14,7 @@ from transforms.store.garbage import collect
 from transforms.store.lease import Lease
 from transforms.store.pointer import read_pointer, swap_pointer
 from transforms.store.verify import verify
-from transforms.store.versions import list_versions, paths_of, rollback, write_manifest
+from transforms.store.versions import list_versions, paths_of, rollback, stored_manifest, write_manifest
 
 DAY = 86_400.0
 FOREIGN = "notes/my file.txt"
@@ -54,10 +54,7 @@ def test_old_versions_and_what_only_they_name_are_removed(three):
 def test_every_file_left_is_named(three):
     collect(three, keep=1)
     left = {file.path for file in three.list("")} - {"CURRENT", ".CURRENT.lock"}
-    (manifest,) = (info.version for info in list_versions(three))
-    assert manifest == "v3"
-    from transforms.store.versions import stored_manifest
-
+    assert names(three) == ["v3"]
     assert left == paths_of(stored_manifest(three, "v3"))
 
 
@@ -65,6 +62,17 @@ def test_the_current_version_stays_however_old(three):
     rollback(three, "v1")
     age(three, 10)
     assert collect(three, keep=1).kept_versions == ("v1", "v3")
+    assert verify(three) == []
+
+
+def test_versions_that_never_were_current_do_not_count(three, building, documents):
+    for number in (4, 5):
+        write_manifest(three, building(three, f"v{number}", documents | {"lost": f"text{number}"}))
+    assert collect(three, keep=2).kept_versions == ("v2", "v3", "v4", "v5")
+    age(three, 10)
+    report = collect(three, keep=2)
+    assert (report.removed_versions, report.kept_versions) == (("v4", "v5"), ("v2", "v3"))
+    assert rollback(three, "v2").version == "v2"
     assert verify(three) == []
 
 

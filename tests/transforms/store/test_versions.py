@@ -80,6 +80,28 @@ def test_no_rolling_back_to_what_is_not_there(store, publishing, documents):
     assert read_pointer(store).version == "v2"
 
 
+def test_a_version_that_never_was_current_is_told_apart(store, publishing, building, documents):
+    publishing(store, "v1", documents)
+    write_manifest(store, building(store, "v2", {"x": "alpha"}))
+    assert [(info.version, info.is_published) for info in list_versions(store)] == [("v2", False), ("v1", True)]
+    with pytest.raises(StoreError, match="v2 was never published"):
+        rollback(store, "v2")
+    publishing(store, "v3", {"x": "beta"})
+    assert [info.is_published for info in list_versions(store)] == [True, False, True]
+    assert rollback(store, "v1").version == "v1"
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"nonsense"])
+def test_rolling_back_puts_a_broken_pointer_right(store, publishing, documents, damage):
+    publishing(store, "v1", documents)
+    store.delete(["CURRENT"])
+    if damage is not None:
+        store.write_named("CURRENT", damage)
+    rollback(store, "v1")
+    assert verify(store) == []
+    assert load_manifest(store).version == "v1"
+
+
 def test_a_damaged_manifest_is_refused(store, publishing, documents, flip):
     publishing(store, "v1", documents)
     flip(store, "versions/v1/manifest.json")
