@@ -15,6 +15,7 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
+from models.graphemes import cluster_starts
 from models.tokenizer import Tokens, empty_tokens, split_pairs
 
 _BLOCK_CHARS = 131_072
@@ -310,11 +311,8 @@ def _grapheme_floor(text: str, start: int, at: int) -> int:
     """The last grapheme boundary in (start, at], or `at` where the cluster fills all of it."""
     if text[at - 1 : at + 1].isascii():
         return at
-    import regex
-
-    end = min(len(text), at + 64)
-    boundaries = [start + match.start() for match in regex.finditer(r"\X", text[start:end])]
-    return max((boundary for boundary in boundaries if start < boundary <= at), default=at)
+    starts = cluster_starts(text, start, min(len(text), at + 64))
+    return max((place for place in starts if start < place <= at), default=at)
 
 
 def _word_offsets(text: str) -> NDArray[np.int64]:

@@ -57,7 +57,7 @@ class Boundaries:
 
     def _indices(self, level: Level) -> NDArray[np.int64]:
         if level not in self._levels:
-            coarser = self._indices(Level(level - 1)) if level else np.empty(0, np.int64)
+            coarser = self._indices(Level(level - 1)) if level else np.array([self._measured.n_tokens])
             self._levels[level] = np.union1d(coarser, self._find(level))
         return self._levels[level]
 

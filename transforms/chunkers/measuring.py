@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from models.graphemes import Graphemes
 from models.tokenizer import Tokenizer
-from transforms.chunkers.graphemes import Graphemes
 
 VERSION = 1
 

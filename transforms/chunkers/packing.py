@@ -50,12 +50,9 @@ class Packer:
 
     def _overlap_start(self, former: int, done: int, end: int, cut_level: Level, overlap: int) -> int:
         """The token from which the next span repeats whole pieces of the one that ended at `done`."""
-        if end - done <= self._max_tokens:
-            next_piece_end = end
-        else:
-            found = self._boundaries.best(done, done + self._max_tokens)
-            if found is None:
-                return done
-            next_piece_end = self._boundaries.first(found[0], done + 1)
+        found = self._boundaries.best(done, min(done + self._max_tokens, end))
+        if found is None:
+            return done
+        next_piece_end = self._boundaries.first(max(found[0], cut_level), done + 1)
         earliest = max(done - overlap, next_piece_end - self._max_tokens, former + 1)
         return min(self._boundaries.first(max(cut_level, Level.SENTENCE), earliest), done)

@@ -57,8 +57,8 @@ def group_blocks(snapshot: Snapshot, measured: MeasuredText, window: int, min_to
 def _block_parts(blocks: Iterable[Block], measured: MeasuredText) -> Iterator[Part]:
     """Yields one part a block; text between two blocks belongs to the first, text before all is a paragraph."""
     starts = [(measured.clean_floor(measured.index_at(block.start)), block) for block in blocks if block.kind != "page"]
-    ends = [start for start, _ in starts[1:]] + [measured.n_tokens]
-    lead_end = starts[0][0] if starts else measured.n_tokens
+    ends = [*(start for start, _ in starts), measured.n_tokens]
+    lead_end = ends.pop(0)
     if lead_end > 0:
         yield Part(0, lead_end, "paragraph", 0)
     for (start, block), end in zip(starts, ends, strict=True):

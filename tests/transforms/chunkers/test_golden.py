@@ -1,0 +1,57 @@
+"""Golden outputs: when one changes, raise the VERSION of the module that changed it, then store the new one.
+
+Print the new values with: python tests/transforms/chunkers/test_golden.py
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from models.tokenizer import HashingTokenizer
+from transforms.chunking import make_cutter
+from transforms.extraction.markdown import extract_markdown
+from transforms.settings import ChunkingSettings
+
+STORED = Path(__file__).with_name("golden_units.json")
+CHUNKERS = ("fixed", "recursive", "structural")
+SOURCE = (
+    "Lead text. It says, in short: nothing!\n\n# Guide\n\n## Install\n\n"
+    + "Take the package. Dr. Wu did so; others, too, have. Die Gebühr beträgt 5.20 €. 今日は晴れ。明日は雨！ " * 3
+    + "\n\n- one\n- two\n  - three\n\n> quoted\n\n| Fee | Year |\n|---|---|\n"
+    + "".join(f"| {n} dollars | 20{n} |\n" for n in range(20, 34))
+    + "\n```py\ndef f():\n    return 1\n\n\ndef g():\n    return 2\n```\n\n## Empty\n\n# 👩\u200d👩\u200d👧 नमस्ते\n\n"
+    + "antidisestablishmentarianism" * 4
+    + " short.\n\nsmall\n\nsmaller\n"
+)
+
+
+def current() -> dict[str, object]:
+    """For each chunker, with and without overlap: what decides the units, and a hash and the spans of the units."""
+    found = {}
+    for chunker in CHUNKERS:
+        for overlap in (0, 9):
+            chosen = ChunkingSettings(
+                chunker=chunker, window_tokens=30, overlap_tokens=overlap, min_tokens=8, max_context_tokens=24
+            )
+            cutter = make_cutter(chosen, HashingTokenizer())
+            document = cutter.cut(extract_markdown(SOURCE))
+            found[f"{chunker}-{overlap}"] = {
+                "versions": cutter.identity["versions"],
+                "sha256": hashlib.sha256(msgspec.json.encode(document)).hexdigest(),
+                "spans": [[unit.start, unit.end, unit.n_tokens] for unit in document.units],
+            }
+    return found
+
+
+@pytest.mark.parametrize("name", [f"{chunker}-{overlap}" for chunker in CHUNKERS for overlap in (0, 9)])
+def test_output_changes_only_with_a_raised_version(name):
+    assert current()[name] == json.loads(STORED.read_text())[name], (
+        "raise VERSION when this changes (see the docstring)"
+    )
+
+
+if __name__ == "__main__":
+    STORED.write_text(json.dumps(current()).replace('"fixed-9', '\n"fixed-9') + "\n")

@@ -1,0 +1,112 @@
+"""What holds for every chunker, tokenizer and text."""
+
+import numpy as np
+import pytest
+import regex
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from strategies import snapshots
+
+from transforms.chunking import make_cutter
+from transforms.elements import Snapshot
+from transforms.settings import ChunkingSettings
+
+
+@st.composite
+def chunking_settings(draw, chunker):
+    window = draw(st.sampled_from([1, 2, 4, 7, 20, 64, 150]))
+    return ChunkingSettings(
+        chunker=chunker,
+        window_tokens=window,
+        overlap_tokens=draw(st.just(0) | st.integers(0, window - 1)),
+        min_tokens=draw(st.sampled_from([0, 5, 32])),
+        heading_prefix=draw(st.booleans()),
+        max_context_tokens=draw(st.sampled_from([0, 6, 64])),
+    )
+
+
+@pytest.mark.parametrize("name", ["hashing", "minilm", "foreign"])
+@pytest.mark.parametrize("chunker", ["fixed", "recursive", "structural", "auto"])
+@settings(max_examples=70, deadline=None)
+@given(snapshots(), st.data())
+def test_every_chunker_keeps_every_promise(tokenizers, chunker, name, snapshot, data):
+    tokenizer = tokenizers[name]
+    chosen = data.draw(chunking_settings(chunker))
+    cut = make_cutter(chosen, tokenizer).cut(snapshot)
+    assert cut == make_cutter(chosen, tokenizer).cut(snapshot)
+    check_spans(snapshot, cut.units)
+    check_coverage(snapshot, cut, tokenizer)
+    check_tokens(cut, chosen.window_tokens, tokenizer)
+    check_graphemes(snapshot, cut)
+
+
+def check_spans(snapshot, units):
+    assert all(snapshot.text[unit.start : unit.end] == unit.text and unit.text.strip() for unit in units)
+    assert (np.diff([unit.start for unit in units]) > 0).all()
+
+
+def check_coverage(snapshot, cut, tokenizer):
+    """A text in which the tokenizer finds nothing has no unit, and that is counted; nothing else is left out."""
+    left = set(range(len(snapshot.text)))
+    for unit in cut.units:
+        left.difference_update(range(unit.start, unit.end))
+    is_seen = tokenizer.count([snapshot.text])[0] > 0
+    assert is_seen == bool(cut.units)
+    assert not is_seen or all(snapshot.text[place].isspace() for place in left)
+    assert is_seen or not snapshot.text.strip() or cut.counts == {"texts_without_tokens": 1}
+
+
+def check_tokens(cut, window, tokenizer):
+    units = cut.units
+    assert [unit.n_tokens for unit in units] == tokenizer.count([unit.text for unit in units]).tolist()
+    # One code point can hold more tokens than the smallest windows.
+    assert all(unit.n_tokens <= window or len(unit.text) == 1 for unit in units)
+    whole = tokenizer.count([unit.embedded_text for unit in units]) + tokenizer.overhead_tokens
+    assert (whole <= tokenizer.max_input_tokens).all()
+    if tokenizer.max_word_letters is not None:
+        assert not any(tokenizer.tokenize(unit.text).forced_cuts.size for unit in units)
+
+
+def check_graphemes(snapshot, cut):
+    boundaries = {match.start() for match in regex.finditer(r"\X", snapshot.text)} | {len(snapshot.text)}
+    n_inside = sum(place not in boundaries for unit in cut.units for place in (unit.start, unit.end))
+    assert n_inside == 0 or cut.counts["cut_graphemes"] > 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["cat", "embeddings", "unaffable", ".", "naïve", "食"]), max_size=60), st.data())
+@example(["cat"] * 30, None)
+def test_window_formulas_are_exact_where_no_cut_moved(tokenizers, words, data):
+    tokenizer = tokenizers["minilm"]
+    window = data.draw(st.integers(1, 12)) if data else 10
+    overlap = data.draw(st.integers(0, window - 1)) if data else 3
+    snapshot = Snapshot(" ".join(words))
+    chosen = ChunkingSettings(chunker="fixed", window_tokens=window, overlap_tokens=overlap)
+    cut = make_cutter(chosen, tokenizer).cut(snapshot)
+    starts, ends = tokenizer.offsets(snapshot.text)
+    n, stride = len(starts), window - overlap
+    if cut.counts.get("moved_cuts"):
+        return
+    assert len(cut.units) == (0 if n == 0 else 1 if n <= window else -(-(n - overlap) // stride))
+    assert [unit.start for unit in cut.units] == starts[::stride][: len(cut.units)].tolist()
+    assert [unit.end for unit in cut.units] == ends[
+        np.minimum(np.arange(len(cut.units)) * stride + window, n) - 1
+    ].tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=5), min_size=1, max_size=8), st.integers(4, 30))
+def test_recursive_never_parts_a_paragraph_or_sentence_that_fits(tokenizers, paragraphs, window):
+    sentences = [[" ".join(["Word"] * n) + "." for n in paragraph] for paragraph in paragraphs]
+    text = "\n\n".join(" ".join(paragraph) for paragraph in sentences)
+    chosen = ChunkingSettings(chunker="recursive", window_tokens=window)
+    inner_ends = {unit.end for unit in make_cutter(chosen, tokenizers["hashing"]).cut(Snapshot(text)).units[:-1]}
+    place = 0
+    for paragraph in sentences:
+        fits = len(" ".join(paragraph).replace(".", " .").split()) <= window
+        for number, sentence in enumerate(paragraph):
+            inside = range(place + 1, place + len(sentence))
+            assert len(sentence.split()) + 1 > window or not inner_ends.intersection(inside)
+            place += len(sentence)
+            assert not fits or number == len(paragraph) - 1 or place not in inner_ends
+            place += 2 if number == len(paragraph) - 1 else 1
