@@ -86,6 +86,7 @@ def run_ingest(
     context = dataclasses.replace(context, n_unchanged=changes.n_unchanged)
     touched = _touched(context, base)
     if base is not None and changes.is_empty and not any(touched):
+        _sweep_dead_runs(store, context.run)
         return _nothing_changed(base, changes, started)
     with Lease(store, context.run):
         outcome = _run(context, changes, touched, beam_args or [], watch)
