@@ -88,7 +88,8 @@ class WordPieceTokenizer:
         if len(words) == 1 or max(map(len, words), default=0) > _MAX_REMEMBERED_LETTERS:
             known = self._words.n_tokens_of(words[0]) if len(words) == 1 else None
             return len(self._tokenizer.encode(text, add_special_tokens=False).ids) if known is None else known
-        return int(self._words.n_tokens[self._look_up(words)].sum())
+        rows = self._look_up(words)  # first, since it may replace the arrays of the table
+        return int(self._words.n_tokens[rows].sum())
 
     def _tokenize_block(self, text: str, start: int, end: int) -> "_Encoded":
         block = text[start:end]

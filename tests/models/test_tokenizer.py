@@ -69,6 +69,13 @@ def test_a_text_read_in_many_blocks_has_the_tokens_of_one(wordpiece, monkeypatch
     assert not tokens.forced_cuts.size
 
 
+def test_counting_is_exact_while_the_table_of_words_grows_and_is_cleared(wordpiece, monkeypatch):
+    monkeypatch.setattr("models.wordpiece._MAX_WORDS", 2000)
+    texts = [" ".join(f"word{n}x{m}" for m in range(500)) for n in range(12)]
+    counts = WordPieceTokenizer(wordpiece.definition, 256).count(texts)
+    assert counts.tolist() == [len(wordpiece.encode(text).ids) for text in texts]
+
+
 @pytest.mark.parametrize("letters", ["abcdefghij", "é", "한", "👍", "e\u0301", "\ue000a"])
 def test_a_word_too_long_for_the_tokenizer_comes_in_pieces_it_can_read(wordpiece, letters):
     word = letters * (12_000 // len(letters))
