@@ -41,7 +41,9 @@ def build(
     by_document_shard = (read, touched_documents) | "AllRead" >> beam.Flatten() | "ByDocumentShard" >> beam.GroupByKey()
     changes, read_counts = by_document_shard | "JoinDocuments" >> JoinDocuments(context)
 
-    leftovers = pipeline | "Leftovers" >> _paths(leftover_paths) | "FindLeftovers" >> FindLeftovers(context)
+    leftovers, leftover_notes = (
+        pipeline | "Leftovers" >> _paths(leftover_paths) | "FindLeftovers" >> FindLeftovers(context)
+    )
     touched = pipeline | "TouchShards" >> _touch(touched_shards)
     to_plan = (changes, leftovers, touched) | "AllChanges" >> beam.Flatten() | "ByShard" >> beam.GroupByKey()
     work, work_counts = to_plan | "PlanWork" >> PlanWork(context)
@@ -57,7 +59,7 @@ def build(
     written = to_write | "WriteShards" >> WriteShards(context, verdict, failures)
     filled = written | "FillIndexes" >> FillIndexes(context)
 
-    parts = (documents, written, filled, failures, cut_notes, encode_notes)
+    parts = (documents, written, filled, failures, leftover_notes, cut_notes, encode_notes)
     published: PCollection[str] = parts | "AllParts" >> beam.Flatten() | "Publish" >> Publish(context, verdict)
     return published
 

@@ -15,7 +15,10 @@ from transforms.store.segments import read_table
 MAX_ITEM_FILES = 256
 MAX_ITEM_BYTES_AS_RECORD = 128 * 1024
 RECORDS_PER_SCRATCH_FILE = 512
-LATE_STAGES = ("cut", "encode")
+MAX_RETRY_BYTES = 32 * 1024
+EVERY_ROW = ("",)
+JOIN, DUPLICATE = "join", "duplicate_id"
+"""Stage and reason of the dead letter of a document whose id another one has, in another object."""
 
 
 class KnownFile(msgspec.Struct, frozen=True):
@@ -26,6 +29,22 @@ class KnownFile(msgspec.Struct, frozen=True):
     trusted: bool
     n_documents: int
     rows_file: str
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """Documents, by object, that are to be read again although their object may be as it was.
+
+    `failed` are tried again every run. `duplicates` lost their id to a document of another object, and are tried again
+    whenever a run has anything to do, since the winner may then be gone.
+    """
+
+    failed: Mapping[str, tuple[str, ...]] = {}
+    duplicates: Mapping[str, tuple[str, ...]] = {}
+
+    def all(self) -> dict[str, tuple[str, ...]]:
+        """The documents of both kinds."""
+        files = self.failed.keys() | self.duplicates.keys()
+        return {file: _bounded(self.failed.get(file, ()) + self.duplicates.get(file, ())) for file in files}
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -51,40 +70,75 @@ def known_files(store: Store, shards: Sequence[DocumentShard]) -> dict[str, Know
     return known
 
 
-def failed_late(store: Store, failures: Iterable[pa.Table]) -> dict[str, tuple[str, ...]]:
-    """The documents, by object, that were read and then failed in a later stage: those are tried again every run."""
-    retry: dict[str, set[str]] = {}
+def documents_to_retry(failures: Iterable[pa.Table]) -> Retry:
+    """What the dead letters of the last version ask to be read again."""
+    failed: dict[str, set[str]] = {}
+    duplicates: dict[str, set[str]] = {}
     for table in failures:
-        rows = table.select(["file", "uri", "stage"]).to_pylist()
-        for row in rows:
-            if row["stage"] in LATE_STAGES and row["file"]:
-                retry.setdefault(row["file"], set()).add(row["uri"])
-    return {file: tuple(sorted(uris)) for file, uris in retry.items()}
+        columns = [table.column(name).to_pylist() for name in ("file", "uri", "stage", "reason")]
+        for file, uri, stage, reason in zip(*columns, strict=True):
+            if stage == JOIN:
+                duplicates.setdefault(file, set()).add(uri)
+            elif file and reason != DUPLICATE:  # one within a file wins or loses whenever the file is read
+                failed.setdefault(file, set()).add(uri)
+    return Retry(
+        {file: _bounded(uris) for file, uris in failed.items()},
+        {file: _bounded(uris) for file, uris in duplicates.items()},
+    )
+
+
+def contents_to_retry(failures: Iterable[pa.Table]) -> set[str]:
+    """The known contents that could not be made anew although none of their documents had changed."""
+    found: set[str] = set()
+    for table in failures:
+        columns = [table.column(name).to_pylist() for name in ("content_id", "file", "stale")]
+        found.update(name for name, file, stale in zip(*columns, strict=True) if stale and not file)
+    return found
+
+
+def _bounded(uris: Iterable[str]) -> tuple[str, ...]:
+    """The uris, or all rows where they would be too many for a record."""
+    ordered = tuple(sorted(set(uris)))
+    return ordered if sum(len(uri) for uri in ordered) <= MAX_RETRY_BYTES and "" not in ordered else EVERY_ROW
 
 
 def compare(
     listing: Sequence[ListedFile],
     known: Mapping[str, KnownFile],
-    retry: Mapping[str, tuple[str, ...]],
+    retry: Retry | None = None,
     read_everything: bool = False,
+    has_other_work: bool = False,
 ) -> Changes:
     """Compare a listing with what is known, by name, size and stamp.
 
-    A stamp that was too young to be trusted when it was taken is not trusted now.
+    A stamp that was too young to be trusted when it was taken is not trusted now. `has_other_work` says that the run
+    goes on whatever the listing holds.
     """
-    read: list[FileToRead] = []
-    n_unchanged = 0
-    for listed in listing:
-        before = known.get(listed.file)
-        if before and not read_everything and listed.file not in retry and _same(listed, before):
-            n_unchanged += before.n_documents
-            continue
-        rows_file = before.rows_file if before else ""
-        stamp = listed.stamp if listed.trusted else ""
-        read.append(FileToRead(listed.file, listed.size, stamp, rows_file, retry.get(listed.file, ())))
+    retry = retry or Retry()
     names = {listed.file for listed in listing}
     gone = tuple(FileGone(file, known[file].rows_file) for file in sorted(known) if file not in names)
-    return Changes(tuple(read), gone, n_unchanged)
+    again: Mapping[str, tuple[str, ...]] = retry.failed
+    if has_other_work or gone or any(_must_read(listed, known, again, read_everything) for listed in listing):
+        again = retry.all()
+    read = [
+        _to_read(listed, known.get(listed.file), again.get(listed.file, ()))
+        for listed in listing
+        if _must_read(listed, known, again, read_everything)
+    ]
+    left_alone = names - {file.file for file in read}
+    return Changes(tuple(read), gone, sum(known[file].n_documents for file in left_alone))
+
+
+def _must_read(
+    listed: ListedFile, known: Mapping[str, KnownFile], again: Mapping[str, tuple[str, ...]], read_everything: bool
+) -> bool:
+    before = known.get(listed.file)
+    return before is None or read_everything or listed.file in again or not _same(listed, before)
+
+
+def _to_read(listed: ListedFile, before: KnownFile | None, retry: tuple[str, ...]) -> FileToRead:
+    stamp = listed.stamp if listed.trusted else ""
+    return FileToRead(listed.file, listed.size, stamp, before.rows_file if before else "", retry)
 
 
 def _same(listed: ListedFile, before: KnownFile) -> bool:

@@ -6,6 +6,7 @@ import msgspec
 import pyarrow as pa
 
 from transforms.context import RunContext
+from transforms.documents import merged
 from transforms.identity import bucket
 from transforms.records import (
     ChangesWritten,
@@ -19,7 +20,8 @@ from transforms.records import (
 from transforms.store.files import Store
 from transforms.store.manifest import Shard
 from transforms.store.schemas import CONTENTS
-from transforms.store.segments import read_ipc, read_table
+from transforms.store.segments import read_table
+from transforms.work_vectors import read_leftover
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -81,16 +83,15 @@ def read_content_changes(context: RunContext, records: Iterable[Record]) -> list
     changes: list[ContentChange] = []
     for path, offset, n_bytes in places:
         data = context.store.read_named(path)[offset : offset + n_bytes]
-        for encoded in msgspec.msgpack.decode(data, type=list[bytes]):
-            change = RecordCoder().decode(encoded)
-            assert isinstance(change, ContentChange)
-            changes.append(change)
-    return sorted(changes, key=lambda c: (c.content_id, c.is_loss, c.cause, c.uri))
+        decoded = (RecordCoder().decode(encoded) for encoded in msgspec.msgpack.decode(data, type=list[bytes]))
+        changes.extend(change for change in decoded if isinstance(change, ContentChange))
+    return merged(changes)
 
 
 def without_failed(changes: Iterable[ContentChange], failed: Collection[str]) -> list[ContentChange]:
     """The changes that still hold when the contents in `failed` could not be made: their gains, and the losses that
-    they would have caused, are off."""
+    they would have caused, are off.
+    """
     return [change for change in changes if change.cause not in failed]
 
 
@@ -123,16 +124,24 @@ def plan_shard(context: RunContext, index: int, records: list[Record]) -> tuple[
     known = load_contents(context.store, shard)
     changes = read_content_changes(context, records)
     counts = document_counts(known, changes)
-    gains = {change.content_id: change for change in changes if not change.is_loss}
-    entries = []
-    for name in sorted(known.keys() | counts.keys()):
-        if counts.get(name, 1) > 0:
-            entry = _work_for(context, index, name, known.get(name), gains.get(name))
-            if entry is not None:
-                entries.append(entry)
-    entries = _with_leftovers(context, entries, records)
+    gains = gains_of(changes)
+    wanted = [name for name in sorted(known.keys() | counts.keys()) if counts.get(name, 1) > 0]
+    wanted += [name for name in _may_come_back(known, changes) if counts[name] <= 0]
+    found = [_work_for(context, index, name, known.get(name), gains.get(name)) for name in wanted]
+    entries = _with_leftovers(context, [entry for entry in found if entry is not None], records)
     entries.sort(key=lambda entry: (entry.path, entry.first))
     return entries, GuardCount(vanished=vanished(changes), work_chars=sum(entry.n_chars for entry in entries))
+
+
+def gains_of(changes: Iterable[ContentChange]) -> dict[str, ContentChange]:
+    """The changes by which documents came to a content, by content."""
+    return {change.content_id: change for change in changes if not change.is_loss}
+
+
+def _may_come_back(known: Mapping[str, Content], changes: Iterable[ContentChange]) -> list[str]:
+    """Contents without units whose documents were edited: needed should the edited text fail, as it did before."""
+    lost = {change.content_id for change in changes if change.is_loss and change.cause}
+    return sorted(name for name in lost if name in known and not known[name].n_units)
 
 
 def _work_for(
@@ -154,9 +163,9 @@ def _with_leftovers(context: RunContext, entries: list[WorkEntry], records: Iter
     wanted = {entry.content_id for entry in entries}
     found: dict[str, list[str]] = {}
     for path in sorted({record.path for record in records if isinstance(record, LeftoverVectors)}):
-        data = context.store.find_named(path) if wanted else None
-        if data is not None:
-            for name in set(read_ipc(data).column("content_id").to_pylist()) & wanted:
+        table = read_leftover(context.root, path) if wanted else None
+        if table is not None:
+            for name in {str(name) for name in table.column("content_id").to_pylist()} & wanted:
                 found.setdefault(name, []).append(path)
     return [
         msgspec.structs.replace(entry, leftovers=tuple(found[entry.content_id])) if entry.content_id in found else entry

@@ -149,21 +149,25 @@ def _write(context: RunContext, tokenizer: Tokenizer, item: WorkItem, result: Cu
     for shard in sorted({entry.shard for entry in item.entries}):
         yield shard, UnitsWritten(path)
     if result.vectors:
-        known = f"{context.scratch('vectors')}/{key}-known.arrow"
-        write_work_vectors(context, known, [row for _, row in result.vectors])
+        known = write_work_vectors(
+            context, f"{context.scratch('vectors')}/{key}-known", [row for _, row in result.vectors]
+        )
         for shard in sorted({shard for shard, _ in result.vectors}):
             yield shard, VectorsWritten(known)
     yield from encode_items(path, result.rows, context.encoder.work_item_tokens, tokenizer.overhead_tokens)
 
 
 def encode_items(path: str, rows: Iterable[Row], max_tokens: int, overhead_tokens: int) -> Iterator[EncodeItem]:
-    """Ranges of rows with at most `max_tokens` left to encode, special tokens counted. Ranges without work are left out."""
+    """Ranges of rows with at most `max_tokens` left to encode, special tokens counted.
+
+    Ranges without work are left out. A unit without a token weighs one.
+    """
     first = n_rows = n_tokens = 0
     shards: set[int] = set()
     for number, row in enumerate(rows):
         tokens, shard = row["n_tokens"], row["shard"]
         assert isinstance(tokens, int) and isinstance(shard, int)
-        weight = (tokens + overhead_tokens) * bool(row["needs_vector"])
+        weight = max(1, tokens + overhead_tokens) * bool(row["needs_vector"])
         if n_tokens and n_tokens + weight > max_tokens:
             yield EncodeItem(path, first, n_rows, n_tokens, tuple(sorted(shards)))
             first, n_rows, n_tokens, shards = number, 0, 0, set()

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 import pyarrow as pa
 
+from transforms.changes import DUPLICATE, JOIN
 from transforms.context import RunContext
 from transforms.identity import uri_bucket
 from transforms.records import ContentChange, DocumentGone, DocumentRead, Failure, FileSeen, Note, Record
@@ -29,13 +30,18 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class Resolved(msgspec.Struct):
-    """What one shard's documents come to: the new rows, what their contents gain and lose, and the outcomes."""
+    """What one shard's documents come to: the new rows, what their contents gain and lose, and the outcomes.
+
+    The last two count documents without text that went and that are new.
+    """
 
     documents: dict[str, Document]
     changes: list[ContentChange]
     failures: list[Failure]
     outcomes: dict[str, int]
     read: list[DocumentRead]
+    n_empty_gone: int = 0
+    n_empty_new: int = 0
 
     def count(self, outcome: str, n: int = 1) -> None:
         """Add to a counted outcome."""
@@ -56,6 +62,38 @@ def load_documents(store: Store, shard: DocumentShard) -> dict[str, Document]:
     }
 
 
+class _Said(msgspec.Struct):
+    """The records of one shard by what they are about. What a retried worker said twice stands here once."""
+
+    seen: dict[str, FileSeen] = {}
+    notes: dict[tuple[str, str], Note] = {}
+    claims: dict[str, dict[tuple[str, int], DocumentRead]] = {}
+    gone: dict[str, set[str]] = {}
+    failures: dict[str, dict[tuple[str, str, str], Failure]] = {}
+
+    def uris(self) -> list[str]:
+        return sorted(self.claims.keys() | self.gone.keys() | self.failures.keys())
+
+
+def _sorted_out(records: Iterable[Record]) -> _Said:
+    said = _Said()
+    for record in records:
+        match record:
+            case FileSeen():
+                said.seen[record.file] = record
+            case Note():
+                said.notes[record.file, record.outcome] = record
+            case DocumentRead():
+                said.claims.setdefault(record.uri, {})[record.file, record.row] = record
+            case DocumentGone():
+                said.gone.setdefault(record.uri, set()).add(record.file)
+            case Failure():
+                said.failures.setdefault(record.uri, {})[record.file, record.reason, record.detail] = record
+            case _:
+                pass
+    return said
+
+
 def resolve(
     known: Mapping[str, Document], records: Iterable[Record], failed: Mapping[str, Failure] | None = None
 ) -> Resolved:
@@ -64,66 +102,52 @@ def resolve(
     Of several objects that claim one uri the smallest file and row wins; the others are failures. A document that
     fails keeps its last good content and is stale. `failed` are contents that failed after they were read.
     """
-    claims, gone, failures = _sorted_out(records)
+    said = _sorted_out(records)
     result = Resolved(dict(known), [], [], {}, [])
-    for record in records:
-        if isinstance(record, FileSeen):
-            result.count("unchanged", record.n_unchanged)
-        elif isinstance(record, Note):
-            result.count(record.outcome, record.count)
-    for uri in sorted(claims.keys() | gone.keys() | failures.keys()):
-        _resolve_one(result, known.get(uri), claims.get(uri, []), gone.get(uri, set()), failures.get(uri), failed or {})
-    result.count("listed", sum(result.outcomes.get(name, 0) for name in ("indexed", "unchanged", "empty", "failed")))
+    for seen in said.seen.values():
+        result.count("listed", seen.n_listed)
+        result.count("unchanged", seen.n_unchanged)
+    for note in said.notes.values():
+        result.count(note.outcome, note.count)
+    for uri in said.uris():
+        _resolve_one(result, uri, said, failed or {})
     return result
 
 
-def _sorted_out(
-    records: Iterable[Record],
-) -> tuple[dict[str, list[DocumentRead]], dict[str, set[str]], dict[str, dict[str, Failure]]]:
-    """Claims, losses and failures by uri. What a retried worker said twice counts once."""
-    claims: dict[str, dict[tuple[str, int], DocumentRead]] = {}
-    gone: dict[str, set[str]] = {}
-    failures: dict[str, dict[str, Failure]] = {}
-    for record in records:
-        match record:
-            case DocumentRead():
-                claims.setdefault(record.uri, {})[record.file, record.row] = record
-            case DocumentGone():
-                gone.setdefault(record.uri, set()).add(record.file)
-            case Failure():
-                failures.setdefault(record.uri, {})[f"{record.file}\0{record.reason}\0{record.detail}"] = record
-            case _:
-                pass
-    ordered = {uri: [by_place[place] for place in sorted(by_place)] for uri, by_place in claims.items()}
-    return ordered, gone, failures
-
-
-def _resolve_one(
-    result: Resolved,
-    before: Document | None,
-    claims: list[DocumentRead],
-    gone: Collection[str],
-    failures: Mapping[str, Failure] | None,
-    failed: Mapping[str, Failure],
-) -> None:
-    stands = before is not None and before.file not in gone and all(claim.file != before.file for claim in claims)
-    winner = claims[0] if claims else None
-    if before and stands and (winner is None or (before.file, before.row) < (winner.file, winner.row)):
-        losers, winner = claims, None
-    else:
-        losers = claims[1:]
-    for loser in losers:
-        _fail(result, Failure("read", "duplicate_id", loser.uri, loser.file, detail=f"row {loser.row}"))
-    for failure in (failures or {}).values():
+def _resolve_one(result: Resolved, uri: str, said: _Said, failed: Mapping[str, Failure]) -> None:
+    before = result.documents.get(uri)
+    claims = [claim for _, claim in sorted(said.claims.get(uri, {}).items())]
+    failures = [failure for _, failure in sorted(said.failures.get(uri, {}).items())]
+    stands = before is not None and _stands(before, claims, said.gone.get(uri, set()))
+    is_kept = before is not None and stands and all(_place(before) < _place(claim) for claim in claims)
+    winner = None if is_kept or not claims else claims[0]
+    for failure in failures:
         _fail(result, failure)
-        if before and stands and failure.reason != "duplicate_id":
-            _keep_stale(result, before)
+    for claim in claims[1:] if winner else claims:
+        _fail(result, _duplicate(claim))
+    has_failed = before is not None and any(f.file == before.file and f.reason != DUPLICATE for f in failures)
     if winner is not None:
-        _take(result, before, winner, failed)
-    elif before and not stands:
-        del result.documents[before.uri]
-        result.count("deleted")
-        _lose(result, before, cause="")
+        if before is not None and stands:
+            _displace(result, before, winner, failed, has_failed)
+        else:
+            _take(result, before, winner, failed)
+    elif before is not None and not stands:
+        _delete(result, before)
+    elif before is not None and has_failed:
+        _keep_stale(result, before)
+
+
+def _stands(before: Document, claims: Iterable[DocumentRead], gone: Collection[str]) -> bool:
+    """Whether a known document is still in its object, as it was or failed."""
+    return before.file not in gone and all(claim.file != before.file for claim in claims)
+
+
+def _place(document: Document | DocumentRead) -> tuple[str, int]:
+    return document.file, document.row
+
+
+def _duplicate(loser: Document | DocumentRead) -> Failure:
+    return Failure(JOIN, DUPLICATE, loser.uri, loser.file, detail=f"row {loser.row}: another object has this id")
 
 
 def _fail(result: Resolved, failure: Failure) -> None:
@@ -132,35 +156,63 @@ def _fail(result: Resolved, failure: Failure) -> None:
     result.count(f"failed:{failure.stage}:{failure.reason}")
 
 
-def _keep_stale(result: Resolved, before: Document) -> None:
-    result.documents[before.uri] = msgspec.structs.replace(before, status=STALE)
+def _keep_stale(result: Resolved, before: Document, place: tuple[str, int] | None = None) -> None:
+    """Keep the last good content, as that of the document that is now at `place`."""
+    file, row = place or _place(before)
+    result.documents[before.uri] = msgspec.structs.replace(before, file=file, row=row, status=STALE)
     result.count("stale")
+
+
+def _delete(result: Resolved, before: Document) -> None:
+    del result.documents[before.uri]
+    result.count("deleted")
+    result.n_empty_gone += not before.content_id
+    _lose(result, before, cause="")
+
+
+def _displace(
+    result: Resolved, before: Document, claim: DocumentRead, failed: Mapping[str, Failure], has_failed: bool
+) -> None:
+    """Let `claim` take the id of a known document that is still there: the known one is now the duplicate."""
+    if claim.content_id in failed and before.content_id != claim.content_id:
+        _fail_late(result, claim, failed)
+        return
+    if not has_failed:
+        _fail(result, _duplicate(before))
+        result.count("unchanged", -1)  # its object was counted as it was
+    _take(result, before, claim, failed)
 
 
 def _take(result: Resolved, before: Document | None, claim: DocumentRead, failed: Mapping[str, Failure]) -> None:
     """Let `claim` be the document, unless its content failed later on."""
     result.read.append(claim)
-    failure = failed.get(claim.content_id)
-    if failure is not None and not (before and before.content_id == claim.content_id):
-        _fail(result, msgspec.structs.replace(failure, uri=claim.uri, file=claim.file))
-        if before:
-            _keep_stale(result, before)
+    is_same = before is not None and before.content_id == claim.content_id
+    if claim.content_id in failed and not is_same:
+        _fail_late(result, claim, failed)
+        if before is not None:
+            _keep_stale(result, before, _place(claim))
         return
     status = INDEXED if claim.content_id else EMPTY
     result.documents[claim.uri] = Document(claim.uri, claim.file, claim.row, claim.content_id, status, claim.metadata)
-    if before and before.content_id == claim.content_id:
-        result.count("unchanged" if claim.content_id else "empty")
+    result.count("unchanged" if is_same and claim.content_id else status)
+    if is_same:
         return
-    result.count(status)
-    if before:
+    result.n_empty_new += before is None and not claim.content_id
+    if before is not None:
         _lose(result, before, cause=claim.content_id or EMPTY)
     if claim.content_id:
-        result.changes.append(
-            ContentChange(
-                claim.content_id, 1, claim.content_id, claim.uri, claim.n_chars, claim.path, claim.path_row,
-                before.content_id if before else "",
-            )
-        )  # fmt: skip
+        _gain(result, before, claim)
+
+
+def _fail_late(result: Resolved, claim: DocumentRead, failed: Mapping[str, Failure]) -> None:
+    _fail(result, msgspec.structs.replace(failed[claim.content_id], uri=claim.uri, file=claim.file))
+
+
+def _gain(result: Resolved, before: Document | None, claim: DocumentRead) -> None:
+    name, former = claim.content_id, before.content_id if before else ""
+    result.changes.append(
+        ContentChange(name, 1, name, claim.uri, claim.n_chars, claim.path, claim.path_row, former)
+    )
 
 
 def _lose(result: Resolved, before: Document, cause: str) -> None:

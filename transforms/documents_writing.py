@@ -9,10 +9,10 @@ from transforms.context import RunContext
 from transforms.documents import STALE, Resolved, documents_table, files_table, load_documents, resolve
 from transforms.ledger import reading_ledger
 from transforms.publishing import failure_row
-from transforms.records import DocumentShardWritten, Failure, Record
+from transforms.records import DocumentShardWritten, Failure, FileSeen, Record
 from transforms.store.manifest import FileEntry
 from transforms.store.schemas import FAILURES
-from transforms.store.segments import write_table
+from transforms.store.segments import read_table, write_table
 
 
 def write_documents(
@@ -30,7 +30,8 @@ def write_documents(
         rows=listings,
     )
     ledger = _write(context, f"ledger/{shard.name}", reading_ledger(resolved.read))
-    failures = _write(context, f"failures/{shard.name}", _failures_table(resolved))
+    dead_letters = pa.concat_tables([_failures_table(resolved), _still_failed(context, records)])
+    failures = _write(context, f"failures/{shard.name}", dead_letters)
     return DocumentShardWritten(
         index,
         written,
@@ -43,6 +44,14 @@ def write_documents(
 
 def _write(context: RunContext, folder: str, table: pa.Table) -> FileEntry | None:
     return write_table(context.store, folder, table) if table.num_rows else None
+
+
+def _still_failed(context: RunContext, records: Iterable[Record]) -> pa.Table:
+    """The last version's dead letters of rows in tables that failed as a whole, so that those are tried again too."""
+    failed = {seen.file for seen in records if isinstance(seen, FileSeen) and seen.failed and seen.is_table}
+    base = context.base_manifest() if failed else None
+    rows = [row for entry in (base.failures if base else ()) for row in read_table(context.store, entry).to_pylist()]
+    return pa.Table.from_pylist([row for row in rows if row["file"] in failed and row["uri"] != row["file"]], FAILURES)
 
 
 def _failures_table(resolved: Resolved) -> pa.Table:

@@ -75,8 +75,8 @@ def encode_item(context: RunContext, model: LazyEncoder, item: EncodeItem) -> En
     note_attempt(context, item.n_tokens)
     encoded = model.get().encode(list(texts.values()))
     made, failures = _vector_rows(context, rows, {name: number for number, name in enumerate(texts)}, encoded)
-    path = f"{context.scratch('vectors')}/{fingerprint([item.path, item.first, item.count])}.arrow"
-    write_work_vectors(context, path, made)
+    stem = f"{context.scratch('vectors')}/{fingerprint([item.path, item.first, item.count])}"
+    path = write_work_vectors(context, stem, made)
     return EncodedItem(tuple((shard, VectorsWritten(path)) for shard in item.shards), tuple(failures), _notes(encoded))
 
 

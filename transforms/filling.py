@@ -15,7 +15,7 @@ from transforms.indexing.sampling import take_sample
 from transforms.indexing.training import measure_errors, train, training_id
 from transforms.records import FillItem, ShardFilled, ShardWritten
 from transforms.shards import live_ids, live_rows
-from transforms.store.manifest import FileEntry, Shard, Training
+from transforms.store.manifest import Shard, Training
 
 TRAINING_SALT = "training"
 DRIFT_SALT = "drift"
@@ -39,7 +39,7 @@ def plan_fills(context: RunContext, written: Sequence[ShardWritten]) -> Iterator
     for index, shard in enumerate(shards):
         before = context.shards[index]
         as_before = same_recipe and before.index is not None and before.training == name
-        if index in touched or not as_before:
+        if index in touched or (shard.n_units and not as_before):
             yield FillItem(index, shard, not as_before, training)
 
 
@@ -114,20 +114,13 @@ def fill_shard(context: RunContext, item: FillItem) -> ShardFilled:
     _check_new_files(context, context.shards[item.index], item.shard)
     training = item.training
     name = training.id if training else ""
-    if item.afresh:
-        index = _filled(context, item.shard, training)
-    else:
-        index = _updated(context, item.index, item.shard, name)
     shard = item.shard
     if shard.n_units:
-        entry: FileEntry | None = context.store.write(
-            f"indexes/{shard.name}", "faiss", kernel.dump(index), index.n_vectors
-        )
-    else:
-        entry = None
-    kind = "ivfpq" if training else "flat"
-    done = msgspec.structs.replace(shard, index=entry, index_kind=kind if entry else "", training=name if entry else "")
-    return ShardFilled(item.index, done, time.process_time() - started, training)
+        index = _filled(context, shard, training) if item.afresh else _updated(context, item.index, shard, name)
+        entry = context.store.write(f"indexes/{shard.name}", "faiss", kernel.dump(index), index.n_vectors)
+        kind = "ivfpq" if training else "flat"
+        shard = msgspec.structs.replace(shard, index=entry, index_kind=kind, training=name)
+    return ShardFilled(item.index, shard, time.process_time() - started, training)
 
 
 def _check_new_files(context: RunContext, before: Shard, shard: Shard) -> None:

@@ -11,7 +11,8 @@ from transforms.identity import bucket
 from transforms.layout import shard_of
 from transforms.records import WorkEntry
 from transforms.store.manifest import FileEntry, Shard
-from transforms.store.segments import open_vectors, read_ipc, read_rows
+from transforms.store.segments import open_vectors, read_rows
+from transforms.work_vectors import is_of_recipe, read_leftover
 
 Vector = NDArray[np.float16]
 Found = dict[str, tuple[Vector, str]]
@@ -53,16 +54,22 @@ def _contents(root: str, shard: Shard) -> dict[str, Content]:
 
 
 def _leftover(context: RunContext, path: str, content_id: str) -> Found:
-    data = context.store.find_named(path)
-    if data is None:
+    table = read_leftover(context.root, path)
+    rows = _rows_by_content(context.root, path).get(content_id)
+    if table is None or rows is None or not is_of_recipe(table, context.encode_recipe):
         return {}
-    table = read_ipc(data)
-    if (table.schema.metadata or {}).get(b"encode_recipe", b"").decode() != context.encode_recipe:
-        return {}
-    rows = [row for row, name in enumerate(table.column("content_id").to_pylist()) if name == content_id]
     hashes = table.column("embed_hash").take(rows).to_pylist()
-    vectors = vectors_of(table.column("vector").take(rows).combine_chunks())
-    return {name: (vector, "leftover") for name, vector in zip(hashes, vectors, strict=True)}
+    vectors = vectors_of(table.column("vector").take(rows))
+    return {str(name): (vector, "leftover") for name, vector in zip(hashes, vectors, strict=True)}
+
+
+@functools.lru_cache(maxsize=16)
+def _rows_by_content(root: str, path: str) -> dict[str, list[int]]:
+    table = read_leftover(root, path)
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(table.column("content_id").to_pylist() if table is not None else ()):
+        rows.setdefault(str(name), []).append(row)
+    return rows
 
 
 def vectors_of(column: object) -> NDArray[np.float16]:

@@ -27,6 +27,8 @@ def add_up(counts: Iterable[GuardCount]) -> GuardCount:
         work_chars=sum(part.work_chars for part in parts),
         reasons=dict(sorted(reasons.items())),
         examples=tuple(sorted({example for part in parts for example in part.examples})[:MAX_EXAMPLES]),
+        n_empty_gone=sum(part.n_empty_gone for part in parts),
+        n_empty_new=sum(part.n_empty_new for part in parts),
     )
 
 
@@ -38,6 +40,8 @@ def count_documents(resolved: Resolved) -> GuardCount:
         failed=outcomes.get("failed", 0),
         reasons=failure_reasons(outcomes),
         examples=tuple(sorted({failure.uri for failure in resolved.failures})[:MAX_EXAMPLES]),
+        n_empty_gone=resolved.n_empty_gone,
+        n_empty_new=resolved.n_empty_new,
     )
 
 
@@ -54,7 +58,8 @@ def failure_reasons(outcomes: Mapping[str, int]) -> dict[str, int]:
 def refusal(context: RunContext, total: GuardCount) -> str:
     """Why the run must not go on, in one line; empty where it may."""
     listed = total.listed + context.n_unchanged
-    return _too_many_vanished(context, total.vanished) or too_many_failures(
+    vanished = total.vanished + max(0, total.n_empty_gone - total.n_empty_new)
+    return _too_many_vanished(context, vanished) or too_many_failures(
         context, total.failed, listed, total.reasons, total.examples
     )
 
@@ -76,11 +81,13 @@ def too_many_failures(
     """Why `failed` of `listed` documents are too many; empty where they are not."""
     if failed <= max_failed(context.limits.max_failures, listed):
         return ""
-    by_reason = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+    by_reason = ", ".join(
+        f"{n} {reason}" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    )
     named = f", among them {', '.join(ascii(example) for example in examples)}" if examples else ""
     return (
-        f"{failed} of {listed} documents failed, over max_failures = {context.limits.max_failures} ({by_reason}{named}); "
-        "nothing was published. Mend them or raise --max-failures"
+        f"{failed} of {listed} documents failed, over max_failures = {context.limits.max_failures} "
+        f"({by_reason}{named}); nothing was published. Mend them or raise --max-failures"
     )
 
 

@@ -33,7 +33,8 @@ def list_files(patterns: Sequence[str], exclude: str = "", now: float | None = N
     for pattern in patterns:
         for metadata in _match(pattern):
             if _is_wanted(metadata.path, pattern, exclude):
-                seen[metadata.path] = _listed(metadata, moment)
+                listed = _listed(metadata, moment)
+                seen[listed.file] = listed
     return [seen[file] for file in sorted(seen)]
 
 
@@ -47,8 +48,17 @@ def _match(pattern: str) -> Iterator[FileMetadata]:
 
 
 def _as_pattern(pattern: str) -> str:
-    """A folder stands for everything below it."""
-    return f"{pattern.rstrip('/')}/**" if pattern.endswith("/") or os.path.isdir(pattern) else pattern
+    """A folder stands for everything below it, and what exists under a pattern's very name is meant literally."""
+    if os.path.isdir(pattern):
+        return f"{_escape(pattern.rstrip('/'))}/**"
+    if os.path.isfile(pattern):
+        return _escape(pattern)
+    return f"{pattern}**" if pattern.endswith("/") else pattern
+
+
+def _escape(path: str) -> str:
+    """The pattern that matches `path` alone."""
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)
 
 
 def _is_wanted(path: str, pattern: str, exclude: str) -> bool:
@@ -63,7 +73,20 @@ def _is_wanted(path: str, pattern: str, exclude: str) -> bool:
 def _listed(metadata: FileMetadata, now: float) -> ListedFile:
     modified = float(metadata.last_updated_in_seconds or 0.0)
     trusted = 0.0 < modified <= now - MIN_STAMP_AGE_SECONDS
-    return ListedFile(metadata.path, int(metadata.size_in_bytes), f"{modified:.6f}", trusted)
+    return ListedFile(_as_text(metadata.path), int(metadata.size_in_bytes), f"{modified:.6f}", trusted)
+
+
+def _as_text(path: str) -> str:
+    """A name that is not UTF-8, written with escapes: no such file can be opened, so it becomes a dead letter."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
+def stat_file(file: str) -> ListedFile | None:
+    """One object as it is now; None where it is gone."""
+    try:
+        return _listed(FileSystems.get_filesystem(file).metadata(file), time.time())
+    except BeamIOError:
+        return None
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,7 +8,7 @@ OUTCOME = "outcome.json"
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a run came to. Written last, read by whoever started the run; `refused` is the one line that says why not."""
+    """What a run came to. Written last, read by whoever started it; `refused` is the one line that says why not."""
 
     version: str = ""
     published: bool = False

@@ -53,16 +53,17 @@ def _publish(context: RunContext, parts: Parts, refused: str) -> Outcome:
         refused = (
             f"documents do not add up: {dict(sorted(outcomes.items()))}; nothing was published. Please report this"
         )
-    refused = refused or too_many_failures(
-        context, outcomes["failed"], outcomes["listed"], failure_reasons(outcomes)
-    )
+    refused = refused or too_many_failures(context, outcomes["failed"], outcomes["listed"], failure_reasons(outcomes))
     if refused:
         return msgspec.structs.replace(draft, refused=refused)
     manifest = _manifest(context, parts, draft)
     floor = context.index.min_recall_at_10
     recall = manifest.gates.recall_at_10
     if recall is not None and recall < floor:
-        line = f"recall@10 is {recall:.3f}, below min_recall_at_10 = {floor}; nothing was published. Raise nprobe, rerank_factor or pq_bytes"
+        line = (
+            f"recall@10 is {recall:.3f}, below min_recall_at_10 = {floor}; nothing was published. "
+            "Raise nprobe, rerank_factor or pq_bytes"
+        )
         return msgspec.structs.replace(draft, refused=line)
     return _swap(context, manifest, draft)
 

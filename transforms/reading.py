@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
@@ -11,9 +12,11 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from models.errors import ExtractionError
+from transforms.changes import DUPLICATE
 from transforms.context import RunContext
 from transforms.extraction import Extracted, content_id, extract_file, format_of, is_table
-from transforms.listing import list_files
+from transforms.listing import stat_file
+from transforms.recipes import fingerprint
 from transforms.records import (
     DocumentGone,
     DocumentRead,
@@ -25,7 +28,6 @@ from transforms.records import (
     ReadItem,
     Record,
 )
-from transforms.recipes import fingerprint
 from transforms.rows_listing import KnownRows, RowsWriter, digest_of
 from transforms.scratch import write_rows
 from transforms.store.schemas import SNAPSHOTS
@@ -90,7 +92,7 @@ def read_file(context: RunContext, file: FileToRead, sink: SnapshotSink) -> list
         failure = Failure("read", error.reason, file.file, file.file, detail=error.detail[:500])
     except (OSError, ValueError) as error:
         failure = Failure("read", "unreadable", file.file, file.file, detail=_one_line(error))
-    seen = FileSeen(file.file, file.size, file.stamp, False, name, is_table(name), 0, failed=True)
+    seen = FileSeen(file.file, file.size, file.stamp, False, name, is_table(name), 0, failed=True, n_listed=1)
     return [seen, failure]
 
 
@@ -104,49 +106,78 @@ def _read_whole(context: RunContext, file: FileToRead, name: str, sink: Snapshot
         raise ExtractionError("changed_while_read", "the next run reads it again")
     metadata = _metadata(extracted.metadata, context.reading.max_metadata_bytes)
     seconds = time.process_time() - started
-    seen = FileSeen(file.file, file.size, file.stamp, bool(file.stamp), name, False, 1)
-    return [seen, _document(file.file, file.file, extracted, metadata, seconds, sink), *_notes(extracted)]
+    seen = FileSeen(file.file, file.size, file.stamp, bool(file.stamp), name, False, 1, n_listed=1)
+    document = _document(file.file, file.file, extracted, metadata, seconds, sink)
+    assert extracted.snapshot is not None
+    return [seen, document, *_notes(file.file, extracted.snapshot.counts)]
 
 
 def _read_table(context: RunContext, file: FileToRead, name: str, sink: SnapshotSink) -> list[Record]:
-    known = KnownRows.load(context.store, file.rows_file, file.retry)
-    writer = RowsWriter()
-    records: list[Record] = []
-    n_unchanged = n_failed = 0
-    started = time.process_time()
+    table = _TableReader(context, file, sink)
     with _open(file.file) as stream:
         for extracted in extract_file(stream, file.file, context.reading):
-            uri = _row_uri(context, file.file, extracted)
-            try:
-                if extracted.reason:
-                    raise ExtractionError(extracted.reason, extracted.detail)
-                metadata = _metadata(extracted.metadata, context.reading.max_metadata_bytes)
-            except ExtractionError as error:
-                n_failed += error.reason != "duplicate_id"
-                records.append(Failure("read", error.reason, uri, file.file, detail=error.detail[:500]))
-                if known.keep(uri):
-                    writer.add(uri, extracted.row, *known[uri])
-                continue
-            identity = _content_id(extracted)
-            digest = digest_of(metadata)
-            writer.add(uri, extracted.row, identity, digest)
-            if known.matches(uri, identity, digest):
-                n_unchanged += 1
-                continue
-            now = time.process_time()
-            records.append(_document(uri, file.file, extracted, metadata, now - started, sink))
-            records.extend(_notes(extracted))
-            started = now
-    records.extend(DocumentGone(uri, file.file) for uri in known.not_seen())
-    rows = writer.finish(context.store)
-    trusted = bool(file.stamp) and not n_failed and not _changed_since_listed(file)
-    records.append(
-        FileSeen(
-            file.file, file.size, file.stamp, trusted, name, True, writer.n_rows, n_unchanged,
-            rows.path, rows.n_bytes, rows.n_rows,
-        )
-    )  # fmt: skip
-    return records
+            table.read(extracted)
+    return table.finish(name, is_settled=not _changed_since_listed(file))
+
+
+class _TableReader:
+    """Compares the rows of one table with those that are known, and keeps what is new of them."""
+
+    def __init__(self, context: RunContext, file: FileToRead, sink: SnapshotSink) -> None:
+        self._context, self._file, self._sink = context, file, sink
+        self._known = KnownRows.load(context.store, file.rows_file, file.retry)
+        self._rows = RowsWriter()
+        self._records: list[Record] = []
+        self._notes: Counter[str] = Counter()
+        self._n_listed = self._n_unchanged = self._n_failed = 0
+        self._since = time.process_time()
+
+    def read(self, extracted: Extracted) -> None:
+        """Take the next row, good or bad."""
+        self._n_listed += 1
+        uri = _row_uri(self._context, self._file.file, extracted)
+        try:
+            if extracted.reason:
+                raise ExtractionError(extracted.reason, extracted.detail)
+            metadata = _metadata(extracted.metadata, self._context.reading.max_metadata_bytes)
+        except ExtractionError as error:
+            self._fail(uri, extracted.row, error)
+        else:
+            self._compare(uri, extracted, metadata)
+
+    def _fail(self, uri: str, row: int, error: ExtractionError) -> None:
+        """A dead letter. A known row stays listed with its last good content."""
+        detail = f"row {row}: {error.detail}"[:500]
+        self._records.append(Failure("read", error.reason, uri, self._file.file, detail=detail))
+        if error.reason == DUPLICATE:
+            return  # the row that won stands in the listing
+        self._n_failed += 1
+        if self._known.keep(uri):
+            self._rows.add(uri, row, *self._known[uri])
+
+    def _compare(self, uri: str, extracted: Extracted, metadata: str) -> None:
+        assert extracted.snapshot is not None
+        identity, digest = _content_id(extracted), digest_of(metadata)
+        self._rows.add(uri, extracted.row, identity, digest)
+        if self._known.matches(uri, identity, digest):
+            self._n_unchanged += 1
+            return
+        now = time.process_time()
+        self._records.append(_document(uri, self._file.file, extracted, metadata, now - self._since, self._sink))
+        self._notes.update(extracted.snapshot.counts)
+        self._since = now
+
+    def finish(self, format_name: str, is_settled: bool) -> list[Record]:
+        """All records of the table; rows that are known and were not read are gone."""
+        file = self._file
+        gone = [DocumentGone(uri, file.file) for uri in self._known.not_seen()]
+        listing = self._rows.finish(self._context.store)
+        trusted = bool(file.stamp) and not self._n_failed and is_settled
+        seen = FileSeen(
+            file.file, file.size, file.stamp, trusted, format_name, True, self._rows.n_rows, self._n_unchanged,
+            listing.path, listing.n_bytes, listing.n_rows, n_listed=self._n_listed,
+        )  # fmt: skip
+        return [*self._records, *gone, *_notes(file.file, self._notes), seen]
 
 
 def read_gone(context: RunContext, gone: FileGone) -> Iterator[Record]:
@@ -178,10 +209,9 @@ def _content_id(extracted: Extracted) -> str:
     return content_id(extracted.snapshot) if extracted.snapshot.text.strip() else ""
 
 
-def _notes(extracted: Extracted) -> Iterator[Record]:
+def _notes(file: str, counts: Mapping[str, int]) -> Iterator[Record]:
     """Counted outcomes of extraction, such as replaced characters."""
-    assert extracted.snapshot is not None
-    return (Note(outcome, count) for outcome, count in sorted(extracted.snapshot.counts.items()) if count)
+    return (Note(outcome, count, file) for outcome, count in sorted(counts.items()) if count)
 
 
 def _metadata(metadata: Mapping[str, str], max_bytes: int) -> str:
@@ -203,18 +233,8 @@ def _open(file: str) -> BinaryIO:
 
 def _changed_since_listed(file: FileToRead) -> bool:
     """Whether the object is another one than when it was listed. A stamp too young to trust compares by size."""
-    listed = list_exact(file.file)
-    return listed is None or listed[0] != file.size or bool(file.stamp and listed[1] != file.stamp)
-
-
-def list_exact(file: str) -> tuple[int, str] | None:
-    """Size and stamp of one object now; None where it is gone."""
-    found = list_files([_escape(file)])
-    return next(((f.size, f.stamp) for f in found if f.file == file), None)
-
-
-def _escape(file: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in file)
+    now = stat_file(file.file)
+    return now is None or now.size != file.size or bool(file.stamp and now.stamp != file.stamp)
 
 
 def _one_line(error: BaseException) -> str:

@@ -4,7 +4,7 @@ Every record is a `Record`; PCollections are typed with that base class, so that
 all of them. Paths are relative to the store's root; `first` and `count` are row ranges in the file at a path.
 """
 
-from typing import Any, Union
+from typing import Any
 
 import apache_beam as beam
 import msgspec
@@ -17,7 +17,11 @@ class Record(msgspec.Struct, frozen=True, array_like=True, tag=True, tag_field="
 
 
 class FileToRead(Record, frozen=True):
-    """A listed object that is new, changed or not trusted. `rows_file` lists what is known of a table's rows."""
+    """A listed object that is new, changed, not trusted or to be tried again.
+
+    `rows_file` lists what is known of a table's rows, and `retry` those that count as unknown: an empty uri stands for
+    all of them.
+    """
 
     file: str
     size: int
@@ -42,7 +46,7 @@ class ReadItem(Record, frozen=True):
 class FileSeen(Record, frozen=True):
     """What became of one object. One that failed as a whole has `failed` and keeps what was known of it.
 
-    A negative `size` says that the object is gone.
+    `n_listed` counts the documents found in it, good or bad. A negative `size` says that the object is gone.
     """
 
     file: str
@@ -57,6 +61,7 @@ class FileSeen(Record, frozen=True):
     rows_bytes: int = 0
     rows_count: int = 0
     failed: bool = False
+    n_listed: int = 0
 
 
 class DocumentRead(Record, frozen=True):
@@ -94,10 +99,11 @@ class Failure(Record, frozen=True):
 
 
 class Note(Record, frozen=True):
-    """A counted outcome that costs no document, such as replaced characters or moved cuts."""
+    """A counted outcome that costs no document, such as replaced characters (in `file`) or moved cuts."""
 
     outcome: str
     count: int
+    file: str = ""
 
 
 class ContentChange(Record, frozen=True):
@@ -175,7 +181,10 @@ class VectorsWritten(Record, frozen=True):
 
 
 class GuardCount(Record, frozen=True):
-    """What the guards add up before anything is paid for. `reasons` are those of failures, `examples` a few of them."""
+    """What the guards add up before anything is paid for. `reasons` are those of failures, `examples` a few of them.
+
+    Documents without text have no content to follow, so those that went and those that came are counted apart.
+    """
 
     vanished: int = 0
     listed: int = 0
@@ -183,6 +192,8 @@ class GuardCount(Record, frozen=True):
     work_chars: int = 0
     reasons: dict[str, int] = {}
     examples: tuple[str, ...] = ()
+    n_empty_gone: int = 0
+    n_empty_new: int = 0
 
 
 class DocumentShardWritten(Record, frozen=True):
@@ -197,12 +208,17 @@ class DocumentShardWritten(Record, frozen=True):
 
 
 class ShardWritten(Record, frozen=True):
-    """A content shard whose segments are written and whose index is not. `totals` are sums of its ledger rows."""
+    """A content shard whose segments are written and whose index is not. `totals` are sums of its ledger rows.
+
+    `outcomes` and `failures` are about documents that were not read, whose known content could not be made anew.
+    """
 
     index: int
     shard: Shard
     totals: dict[str, float]
     ledger: tuple[FileEntry, ...] = ()
+    outcomes: dict[str, int] = {}
+    failures: tuple[FileEntry, ...] = ()
 
 
 class FillItem(Record, frozen=True):
@@ -223,11 +239,11 @@ class ShardFilled(Record, frozen=True):
     training: Training | None = None
 
 
-Records = Union[
-    FileToRead, FileGone, ReadItem, FileSeen, DocumentRead, DocumentGone, Failure, Note, ContentChange, ChangesWritten,
-    LeftoverVectors, TouchShard, WorkEntry, WorkItem, UnitsWritten, EncodeItem, VectorsWritten, GuardCount,
-    DocumentShardWritten, ShardWritten, FillItem, ShardFilled,
-]  # fmt: skip
+Records = (
+    FileToRead | FileGone | ReadItem | FileSeen | DocumentRead | DocumentGone | Failure | Note
+    | ContentChange | ChangesWritten | LeftoverVectors | TouchShard | WorkEntry | WorkItem | UnitsWritten | EncodeItem
+    | VectorsWritten | GuardCount | DocumentShardWritten | ShardWritten | FillItem | ShardFilled
+)  # fmt: skip
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER: msgspec.msgpack.Decoder[Records] = msgspec.msgpack.Decoder(Records)

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,13 +24,17 @@ class KnownRows:
 
     @classmethod
     def load(cls, store: Store, path: str, retry: Collection[str]) -> "KnownRows":
-        """Read the listing at `path`; nothing is known where there is none. Rows in `retry` never match."""
+        """Read the listing at `path`; nothing is known where there is none.
+
+        Rows in `retry` never match; with an empty uri in it, none does.
+        """
         if not path:
             return cls({}, retry)
         table = pq.read_table(
             pa.BufferReader(store.read(entry_of(path))), columns=["uri", "content_id", "metadata_hash"]
         )
-        uris, contents, digests = (column.to_pylist() for column in table.columns)
+        columns: list[list[str]] = [column.to_pylist() for column in table.columns]  # type: ignore[misc]
+        uris, contents, digests = columns
         return cls(dict(zip(uris, zip(contents, digests, strict=True), strict=True)), retry)
 
     def __getitem__(self, uri: str) -> tuple[str, str]:
@@ -43,7 +48,8 @@ class KnownRows:
     def matches(self, uri: str, content_id: str, metadata_hash: str) -> bool:
         """Whether a row is as it was."""
         self._seen.add(uri)
-        return self._rows.get(uri) == (content_id, metadata_hash) and uri not in self._retry
+        is_retried = uri in self._retry or "" in self._retry
+        return not is_retried and self._rows.get(uri) == (content_id, metadata_hash)
 
     def not_seen(self) -> Iterator[str]:
         """The known rows that were never asked for, in order."""
@@ -56,19 +62,19 @@ class RowsWriter:
     def __init__(self) -> None:
         self._sink = pa.BufferOutputStream()
         self._writer = pq.ParquetWriter(self._sink, ROWS, compression="zstd", compression_level=1)
-        self._columns: tuple[list[str], list[int], list[str], list[str]] = ([], [], [], [])
+        self._columns: tuple[list[Any], ...] = ([], [], [], [])
         self.n_rows = 0
 
     def add(self, uri: str, row: int, content_id: str, metadata_hash: str) -> None:
         """Add the next row, in file order."""
         for column, value in zip(self._columns, (uri, row, content_id, metadata_hash), strict=True):
-            column.append(value)  # type: ignore[arg-type]
+            column.append(value)
         self.n_rows += 1
         if len(self._columns[0]) >= CHUNK_ROWS:
             self._flush()
 
     def _flush(self) -> None:
-        arrays = [pa.array(column, field.type) for column, field in zip(self._columns, ROWS, strict=True)]
+        arrays: list[pa.Array[Any]] = [pa.array(column, field.type) for column, field in zip(self._columns, ROWS, strict=True)]
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=ROWS))
         self._columns = ([], [], [], [])
 

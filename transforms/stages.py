@@ -43,8 +43,8 @@ from transforms.records import (
     TouchShard,
 )
 from transforms.shards import write_shard
-from transforms.store.segments import read_ipc
 from transforms.work import CHARS_PER_TOKEN, WorkPacker
+from transforms.work_vectors import is_of_recipe, read_leftover
 
 Keyed = Tuple[int, Record]  # noqa: UP006
 KeyedGroup = Tuple[int, Iterable[Record]]  # noqa: UP006
@@ -123,18 +123,22 @@ def _join_documents(group: KeyedGroup, context: RunContext) -> Iterator[Any]:
 
 @dataclass
 class FindLeftovers(beam.PTransform):
-    """Paths of vectors that interrupted runs finished in; (content shard, path) out."""
+    """Paths of vectors that interrupted runs finished in; (content shard, path) pairs and notes out."""
 
     context: RunContext
 
-    def expand(self, paths: PCollection[str]) -> PCollection[Any]:
-        return paths | "Find" >> beam.FlatMap(_find_leftovers, self.context).with_output_types(Keyed)
+    def expand(self, paths: PCollection[str]) -> Any:
+        found = paths | "Find" >> beam.FlatMap(_find_leftovers, self.context).with_outputs(NOTES, main=ITEMS)
+        places = found[ITEMS] | "Places" >> beam.Map(_same).with_output_types(Keyed)
+        return places, found[NOTES] | "Notes" >> beam.Map(_same).with_output_types(Record)
 
 
-def _find_leftovers(path: str, context: RunContext) -> Iterator[tuple[int, Record]]:
-    data = context.store.find_named(path)
-    if data is not None:
-        names = set(read_ipc(data).column("content_id").to_pylist())
+def _find_leftovers(path: str, context: RunContext) -> Iterator[Any]:
+    table = read_leftover(context.root, path)
+    if table is None:
+        yield TaggedOutput(NOTES, Note("damaged_leftovers", 1))
+    elif is_of_recipe(table, context.encode_recipe):
+        names = {str(name) for name in table.column("content_id").to_pylist()}
         for shard in sorted({context.content_shard(name) for name in names}):
             yield shard, LeftoverVectors(path)
 

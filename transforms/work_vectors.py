@@ -1,5 +1,7 @@
 """Scratch files of vectors: what an encoder call or a look-up left, with what it cost and how it is found again."""
 
+import functools
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,8 +9,8 @@ import pyarrow as pa
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from transforms.context import RunContext
-from transforms.store.segments import ipc_bytes
+from transforms.context import RunContext, open_store
+from transforms.store.segments import ipc_bytes, read_ipc
 
 
 class VectorRow(Struct):
@@ -43,12 +45,34 @@ def work_vectors_schema(dimension: int, encode_recipe: str) -> pa.Schema:
     return pa.schema(fields, metadata={"encode_recipe": encode_recipe})
 
 
-def write_work_vectors(context: RunContext, path: str, rows: Sequence[VectorRow]) -> None:
-    """Write `rows` as one Arrow file; it counts as finished work from the moment it has its name."""
+def write_work_vectors(context: RunContext, stem: str, rows: Sequence[VectorRow]) -> str:
+    """Write `rows` as one Arrow file and return its path: `stem` and a digest of the bytes, so that a later run can tell
+    sound work from damaged work. It counts as finished from the moment it has its name.
+    """
     schema = work_vectors_schema(context.dimension, context.encode_recipe)
     flat = np.concatenate([row.vector for row in rows]).astype(np.float16) if rows else np.empty(0, np.float16)
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float16()), context.dimension)
-    scalars = [
-        pa.array([getattr(row, field.name) for row in rows], field.type) for field in schema if field.name != "vector"
-    ]
-    context.store.write_named(path, ipc_bytes(pa.Table.from_arrays([*scalars, vectors], schema=schema)))
+    names = [field.name for field in schema if field.name != "vector"]
+    scalars = [pa.array([getattr(row, name) for row in rows], schema.field(name).type) for name in names]
+    data = ipc_bytes(pa.Table.from_arrays([*scalars, vectors], schema=schema))
+    path = f"{stem}-{_digest(data)}.arrow"
+    context.store.write_named(path, data)
+    return path
+
+
+@functools.lru_cache(maxsize=16)
+def read_leftover(root: str, path: str) -> pa.Table | None:
+    """The vectors that an interrupted run left at `path`; None where they are gone or not the bytes that were written."""
+    data = open_store(root).find_named(path)
+    if data is None or path.removesuffix(".arrow").rsplit("-", 1)[-1] != _digest(data):
+        return None
+    return read_ipc(data)
+
+
+def is_of_recipe(table: pa.Table, encode_recipe: str) -> bool:
+    """Whether the vectors were made by the encoder of that recipe."""
+    return (table.schema.metadata or {}).get(b"encode_recipe", b"").decode() == encode_recipe
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]

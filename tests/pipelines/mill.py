@@ -49,7 +49,14 @@ class Mill:
 
     def run(self, beam_args: list[str] | None = None, **settings: Any) -> IngestReport:
         """One ingest; what it leaves must pass `verify` whether it published or not."""
-        chosen = {"input": [f"{self.source}/**"], "encoder": "hashing", "window_tokens": 40, "hashing_dimension": 512, **self.settings, **settings}
+        chosen = {
+            "input": [f"{self.source}/**"],
+            "encoder": "hashing",
+            "window_tokens": 40,
+            "hashing_dimension": 512,
+            **self.settings,
+            **settings,
+        }
         try:
             return run_ingest(load_settings(None, chosen), self.root, beam_args)
         finally:

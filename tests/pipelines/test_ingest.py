@@ -76,7 +76,9 @@ def test_shrinking_document_leaves_no_stale_unit(turned):
     os.remove(turned.source / "doc5.md")
     report = turned.run()
     assert report.documents["deleted"] == 1
-    assert sorted(row["uri"][-7:] for row in turned.rows("documents")) == [f"oc{n}.md"[-7:].rjust(7, "d") for n in (0, 1, 2, 3, 4, 6, 7)]
+    assert sorted(row["uri"][-7:] for row in turned.rows("documents")) == [
+        f"oc{n}.md"[-7:].rjust(7, "d") for n in (0, 1, 2, 3, 4, 6, 7)
+    ]
 
 
 def test_bom_and_crlf_twin_embeds_nothing(turned):
@@ -112,7 +114,10 @@ def test_one_bad_document_costs_one_dead_letter(mill):
     mill.write("good.md", prose("good"))
     mill.write("broken.pdf", b"%PDF-1.7 nonsense")
     mill.write("unknown.xyz", "what is this")
-    mill.write("rows.jsonl", '{"id": "a", "text": "first row"}\n{"id": \n{"id": "b", "text": null}\n{"id": "a", "text": "again"}\n')
+    mill.write(
+        "rows.jsonl",
+        '{"id": "a", "text": "first row"}\n{"id": \n{"id": "b", "text": null}\n{"id": "a", "text": "again"}\n',
+    )
     report = mill.run(max_failures="5")
     assert report.documents | {"deleted": 0} == {
         "listed": 7, "indexed": 2, "unchanged": 0, "empty": 0, "failed": 5, "deleted": 0, "stale": 0,
@@ -310,7 +315,16 @@ def test_small_corpus_is_flat_and_says_so(turned):
 
 
 def test_hostile_names_are_documents_like_any_other(mill):
-    names = ["a b.txt", "..hidden-not.txt", "q?*[x].txt", "line\nbreak.txt", "smörgås 日本.txt", "-rf.txt", "a#b.txt", "%2e%2e.txt"]
+    names = [
+        "a b.txt",
+        "..hidden-not.txt",
+        "q?*[x].txt",
+        "line\nbreak.txt",
+        "smörgås 日本.txt",
+        "-rf.txt",
+        "a#b.txt",
+        "%2e%2e.txt",
+    ]
     for number, name in enumerate(names):
         mill.write(name, f"text of number {number} stands here")
     report = mill.run()
