@@ -62,9 +62,9 @@ def run_ingest(
     listing = _list(settings, store.root, base)
     context = make_context(settings, store, base, sha256, listing)
     check_recipes(context, base)
-    changes = find_changes(context, base, listing)
-    context = dataclasses.replace(context, n_unchanged=changes.n_unchanged)
     touched = touched_shards(context, base)
+    changes = find_changes(context, base, listing, has_other_work=any(touched))
+    context = dataclasses.replace(context, n_unchanged=changes.n_unchanged)
     if base is not None and changes.is_empty and not any(touched):
         _sweep_dead_runs(store, context.run)
         return _nothing_changed(base, changes, started)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import msgspec
 import pyarrow as pa
 
+from transforms.columns import strings
 from transforms.context import RunContext
 from transforms.documents import merged
 from transforms.identity import bucket
@@ -89,8 +90,9 @@ def read_content_changes(context: RunContext, records: Iterable[Record]) -> list
 
 
 def without_failed(changes: Iterable[ContentChange], failed: Collection[str]) -> list[ContentChange]:
-    """The changes that still hold when the contents in `failed` could not be made: their gains, and the losses that
-    they would have caused, are off.
+    """The changes that still hold when the contents in `failed` could not be made.
+
+    The gains of those contents are off, and so are the losses that they would have caused.
     """
     return [change for change in changes if change.cause not in failed]
 
@@ -165,7 +167,7 @@ def _with_leftovers(context: RunContext, entries: list[WorkEntry], records: Iter
     for path in sorted({record.path for record in records if isinstance(record, LeftoverVectors)}):
         table = read_leftover(context.root, path) if wanted else None
         if table is not None:
-            for name in {str(name) for name in table.column("content_id").to_pylist()} & wanted:
+            for name in set(strings(table, "content_id")) & wanted:
                 found.setdefault(name, []).append(path)
     return [
         msgspec.structs.replace(entry, leftovers=tuple(found[entry.content_id])) if entry.content_id in found else entry

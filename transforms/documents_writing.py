@@ -6,9 +6,9 @@ import msgspec
 import pyarrow as pa
 
 from transforms.context import RunContext
+from transforms.dead_letters import failure_row
 from transforms.documents import STALE, Resolved, documents_table, files_table, load_documents, resolve
 from transforms.ledger import reading_ledger
-from transforms.publishing import failure_row
 from transforms.records import DocumentShardWritten, Failure, FileSeen, Record
 from transforms.store.manifest import FileEntry
 from transforms.store.schemas import FAILURES

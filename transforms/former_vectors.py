@@ -5,6 +5,7 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
+from transforms.columns import strings
 from transforms.contents import Content, load_contents
 from transforms.context import RunContext, open_store
 from transforms.identity import bucket
@@ -40,7 +41,7 @@ def _former(context: RunContext, shards: tuple[Shard, ...], content_id: str) -> 
     hashes = read_rows(context.store, units, content.units_row, content.n_units, ["embed_hash"])
     vectors = open_vectors(context.store, segment_of(shard.vectors, content.vectors_segment))
     rows = vectors.rows(np.arange(content.vectors_row, content.vectors_row + content.n_units))
-    return {name: (row, "former") for name, row in zip(hashes.column(0).to_pylist(), rows, strict=True)}
+    return {name: (row, "former") for name, row in zip(strings(hashes, "embed_hash"), rows, strict=True)}
 
 
 def segment_of(segments: tuple[FileEntry, ...], path: str) -> FileEntry:
@@ -58,17 +59,17 @@ def _leftover(context: RunContext, path: str, content_id: str) -> Found:
     rows = _rows_by_content(context.root, path).get(content_id)
     if table is None or rows is None or not is_of_recipe(table, context.encode_recipe):
         return {}
-    hashes = table.column("embed_hash").take(rows).to_pylist()
-    vectors = vectors_of(table.column("vector").take(rows))
-    return {str(name): (vector, "leftover") for name, vector in zip(hashes, vectors, strict=True)}
+    taken = table.take(rows)
+    vectors = vectors_of(taken.column("vector"))
+    return {name: (vector, "leftover") for name, vector in zip(strings(taken, "embed_hash"), vectors, strict=True)}
 
 
 @functools.lru_cache(maxsize=16)
 def _rows_by_content(root: str, path: str) -> dict[str, list[int]]:
     table = read_leftover(root, path)
     rows: dict[str, list[int]] = {}
-    for row, name in enumerate(table.column("content_id").to_pylist() if table is not None else ()):
-        rows.setdefault(str(name), []).append(row)
+    for row, name in enumerate(strings(table, "content_id") if table is not None else ()):
+        rows.setdefault(name, []).append(row)
     return rows
 
 

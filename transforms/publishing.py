@@ -12,6 +12,7 @@ import pyarrow as pa
 from models.errors import ConflictError
 from transforms.attempts import attempted_tokens
 from transforms.context import RunContext
+from transforms.dead_letters import failure_row
 from transforms.filling import merged_shards
 from transforms.guards import failed_contents, failure_reasons, is_conserved, too_many_failures
 from transforms.indexing import shards as kernel
@@ -49,10 +50,7 @@ def publish(context: RunContext, records: Iterable[Record], refused: str) -> Out
 def _publish(context: RunContext, parts: Parts, refused: str) -> Outcome:
     outcomes = _outcomes(context, parts)
     draft = _summary(context, parts, outcomes)
-    if not refused and not is_conserved(outcomes):
-        refused = (
-            f"documents do not add up: {dict(sorted(outcomes.items()))}; nothing was published. Please report this"
-        )
+    refused = refused or _does_not_add_up(parts, outcomes)
     refused = refused or too_many_failures(context, outcomes["failed"], outcomes["listed"], failure_reasons(outcomes))
     if refused:
         return msgspec.structs.replace(draft, refused=refused)
@@ -66,6 +64,19 @@ def _publish(context: RunContext, parts: Parts, refused: str) -> Outcome:
         )
         return msgspec.structs.replace(draft, refused=line)
     return _swap(context, manifest, draft)
+
+
+def _does_not_add_up(parts: Parts, outcomes: Mapping[str, int]) -> str:
+    """Why the version must be wrong: a document without an outcome, or a unit that got lost; empty where it is not."""
+    if not is_conserved(outcomes):
+        return f"documents do not add up: {dict(outcomes)}; nothing was published. Please report this"
+    n_missing = sum(int(record.totals.get("units_bad", 0)) for record in parts.written)
+    failed = failed_contents(parts.failures)
+    explained = {failure.vector_id for failure in parts.failures if failure.content_id not in failed}
+    if n_missing > len(explained):
+        found = f"{n_missing} units have no vector and {len(explained)} have a dead letter"
+        return f"units do not add up: {found}; nothing was published. Please report this"
+    return ""
 
 
 def _swap(context: RunContext, manifest: Manifest, draft: Outcome) -> Outcome:
@@ -116,8 +127,8 @@ def _outcomes(context: RunContext, parts: Parts) -> dict[str, int]:
     totals: Counter[str] = Counter(
         listed=context.n_unchanged, unchanged=context.n_unchanged, indexed=0, empty=0, failed=0, deleted=0
     )
-    for record in parts.documents:
-        totals.update(record.outcomes)
+    for outcomes in [record.outcomes for record in parts.documents] + [record.outcomes for record in parts.written]:
+        totals.update(outcomes)
     for note in parts.notes:
         totals[note.outcome] += note.count
     failed = failed_contents(parts.failures)
@@ -220,7 +231,8 @@ def _version(context: RunContext, documents: Sequence[DocumentShard], shards: Se
 
 
 def _ledger(context: RunContext, parts: Parts, draft: Outcome) -> tuple[FileEntry, ...]:
-    entries = [entry for record in (*parts.documents, *parts.written) for entry in record.ledger]
+    entries = [entry for record in parts.documents for entry in record.ledger]
+    entries += [entry for record in parts.written for entry in record.ledger]
     index = stage_row("index", n_units=draft.units["total"], seconds=draft.seconds["index"])
     waste = stage_row("encode", wasted_tokens=draft.tokens["wasted"])
     entries.append(write_table(context.store, "ledger/run", pa.concat_tables([index, waste])))
@@ -230,19 +242,12 @@ def _ledger(context: RunContext, parts: Parts, draft: Outcome) -> tuple[FileEntr
 def _failures(context: RunContext, parts: Parts) -> tuple[FileEntry, ...]:
     """The dead letters of documents, and those of single units of contents that are served without them."""
     entries = [entry for record in parts.documents for entry in record.failures]
+    entries += [entry for record in parts.written for entry in record.failures]
     failed = failed_contents(parts.failures)
     rows = [failure_row(failure, False) for failure in parts.failures if failure.content_id not in failed]
     if rows:
         entries.append(write_table(context.store, "failures/units", pa.Table.from_pylist(rows, FAILURES)))
     return tuple(entries)
-
-
-def failure_row(failure: Failure, is_stale: bool) -> dict[str, Any]:
-    """A dead letter as a stored row."""
-    return {
-        "uri": failure.uri, "file": failure.file, "content_id": failure.content_id, "stage": failure.stage,
-        "reason": failure.reason, "detail": failure.detail, "stale": is_stale,
-    }  # fmt: skip
 
 
 def _gates(context: RunContext, shards: Sequence[Shard], training: Training | None, touched: set[int]) -> Gates:

@@ -74,7 +74,9 @@ class RowsWriter:
             self._flush()
 
     def _flush(self) -> None:
-        arrays: list[pa.Array[Any]] = [pa.array(column, field.type) for column, field in zip(self._columns, ROWS, strict=True)]
+        arrays: list[pa.Array[Any]] = [
+            pa.array(column, field.type) for column, field in zip(self._columns, ROWS, strict=True)
+        ]
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=ROWS))
         self._columns = ([], [], [], [])
 

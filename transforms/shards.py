@@ -3,6 +3,7 @@
 The files depend on the last version and on the contents that came and went, never on how work was divided.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
@@ -11,22 +12,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from transforms.columns import strings
 from transforms.contents import (
     Content,
     contents_table,
     document_counts,
+    gains_of,
     load_contents,
     read_content_changes,
     without_failed,
 )
 from transforms.context import RunContext
+from transforms.dead_letters import failure_row
 from transforms.former_vectors import segment_of, vectors_of
 from transforms.ledger import shard_ledger
-from transforms.records import ContentChange, Record, ShardWritten, UnitsWritten, VectorsWritten
+from transforms.records import ContentChange, Failure, Record, ShardWritten, UnitsWritten, VectorsWritten
 from transforms.scratch import read_all
 from transforms.scratch import read_rows as read_scratch_rows
 from transforms.store.manifest import FileEntry, Shard
-from transforms.store.schemas import SNAPSHOTS, UNITS
+from transforms.store.schemas import FAILURES, SNAPSHOTS, UNITS
 from transforms.store.segments import open_vectors, read_ipc, read_table, write_table, write_vectors
 from transforms.work_vectors import work_vectors_schema
 
@@ -34,30 +38,67 @@ MAX_SEGMENTS = 16
 
 
 class NewUnits(msgspec.Struct):
-    """The units made in this run for one shard, sorted by (content, ordinal), row for row beside their vectors."""
+    """The units made in this run for one shard, sorted by (content, ordinal), row for row beside their vectors.
+
+    `n_bad` counts the units left out because nothing brought their vector.
+    """
 
     units: pa.Table
     vectors: NDArray[np.float16]
     costs: pa.Table
+    n_bad: int
 
 
-def write_shard(context: RunContext, index: int, records: list[Record], failed: Collection[str]) -> ShardWritten:
-    """Write what changed of one shard: new segments, a new contents table, and its rows of the ledger."""
+def write_shard(context: RunContext, index: int, records: list[Record], failed: Mapping[str, Failure]) -> ShardWritten:
+    """Write what changed of one shard: new segments, a new contents table, its rows of the ledger and dead letters.
+
+    `failed` are the contents that could not be made, or not made anew: a known one keeps what it has.
+    """
     shard = context.shards[index]
     known = load_contents(context.store, shard)
     changes = without_failed(read_content_changes(context, records), failed)
     counts = document_counts(known, changes)
     made = collect_units(context, index, records, failed, counts, known)
     live = {name: row for name, row in known.items() if counts.get(name, 1) > 0}
-    fresh = sorted(set(made.units.column("content_id").to_pylist()))
-    contents = _updated(context, live, known, changes, counts, fresh, made.units)
-    writer = _ShardWriter(context, shard, contents, made)
-    written = writer.write({change.content_id: change for change in changes if not change.is_loss})
-    uris = {change.content_id: change.uri for change in changes if not change.is_loss}
-    table, totals = shard_ledger(made.units, made.costs, uris)
-    totals["units_removed"] = sum(row.n_units for name, row in known.items() if name not in contents or name in fresh)
-    ledger = (write_table(context.store, f"ledger/{shard.name}", table),) if table.num_rows else ()
-    return ShardWritten(index, written, totals, ledger)
+    gains = gains_of(changes)
+    contents = _updated(context, live, gains, counts, made.units)
+    n_removed = _n_removed(known, contents)
+    written = _ShardWriter(context, shard, contents, made).write(gains)
+    table, totals = shard_ledger(made.units, made.costs, {name: gain.uri for name, gain in gains.items()})
+    totals["units_removed"] = n_removed
+    totals["units_bad"] = made.n_bad
+    outcomes, dead_letters = _not_made_anew(live, counts, failed)
+    return ShardWritten(
+        index, written, totals, _write(context, f"ledger/{shard.name}", table), outcomes,
+        _write(context, f"failures/{shard.name}", dead_letters),
+    )  # fmt: skip
+
+
+def _write(context: RunContext, folder: str, table: pa.Table) -> tuple[FileEntry, ...]:
+    return (write_table(context.store, folder, table),) if table.num_rows else ()
+
+
+def _n_removed(known: Mapping[str, Content], contents: Mapping[str, Content]) -> int:
+    """Stored units that the new version does not have: those of contents that are gone or were made anew."""
+    places = {name: (row.units_segment, row.units_row) for name, row in contents.items()}
+    return sum(row.n_units for name, row in known.items() if places.get(name) != (row.units_segment, row.units_row))
+
+
+def _not_made_anew(
+    live: Mapping[str, Content], counts: Mapping[str, int], failed: Mapping[str, Failure]
+) -> tuple[dict[str, int], pa.Table]:
+    """Outcomes and dead letters of documents that were counted as unchanged while a new recipe failed on their content.
+
+    There is one dead letter a content, without a uri.
+    """
+    names = sorted(live.keys() & failed.keys())
+    outcomes: Counter[str] = Counter()
+    for name in names:
+        n_documents = counts.get(name, live[name].n_documents)
+        reason = f"failed:{failed[name].stage}:{failed[name].reason}"
+        outcomes.update({"failed": n_documents, reason: n_documents, "stale": n_documents, "unchanged": -n_documents})
+    rows = [failure_row(failed[name], is_stale=True) for name in names]
+    return dict(sorted(outcomes.items())), pa.Table.from_pylist(rows, FAILURES)
 
 
 def collect_units(
@@ -66,15 +107,13 @@ def collect_units(
     records: Iterable[Record],
     failed: Collection[str],
     counts: Mapping[str, int],
-    known: Mapping[str, Content],
+    known: Collection[str],
 ) -> NewUnits:
     """The shard's units and vectors out of the run's scratch files; a unit without a sound vector is left out."""
     records = list(records)
     units = _work_units(context, index, sorted({r.path for r in records if isinstance(r, UnitsWritten)}))
-    keep = [
-        name not in failed and (counts.get(name, 1) > 0 if name in counts or name in known else False)
-        for name in units.column("content_id").to_pylist()
-    ]
+    is_live = {name: counts.get(name, 1) > 0 for name in counts.keys() | set(known)}
+    keep = [name not in failed and is_live.get(name, False) for name in strings(units, "content_id")]
     units = units.filter(pa.array(keep, pa.bool_()))
     costs = _work_costs(context, sorted({r.path for r in records if isinstance(r, VectorsWritten)}))
     return _aligned(context, units, costs)
@@ -84,11 +123,11 @@ def _work_units(context: RunContext, index: int, paths: Iterable[str]) -> pa.Tab
     tables = []
     for path in paths:
         table = read_all(context.root, path)
-        tables.append(table.filter(pc.equal(table.column("shard"), index)))
+        tables.append(table.filter(pc.field("shard") == index))
     if not tables:
         return UNITS.append(pa.field("seconds", pa.float64())).empty_table()
     table = pa.concat_tables(tables).drop_columns(["shard", "needs_vector", "n_of"])
-    return _first_of_each(table.sort_by([("content_id", "ascending"), ("ordinal", "ascending")]), "vector_id")
+    return _first_of_each(table.sort_by([("content_id", "ascending"), ("ordinal", "ascending")]), "unit_id")
 
 
 def _work_costs(context: RunContext, paths: Iterable[str]) -> pa.Table:
@@ -102,7 +141,7 @@ def _work_costs(context: RunContext, paths: Iterable[str]) -> pa.Table:
 def _first_of_each(table: pa.Table, column: str) -> pa.Table:
     """Rows whose value in `column` was not seen before: work that a retry did twice counts once."""
     _, first = np.unique(table.column(column).to_numpy(), return_index=True)
-    return table.take(pa.array(np.sort(first)))
+    return table.take(np.sort(first))
 
 
 def _aligned(context: RunContext, units: pa.Table, costs: pa.Table) -> NewUnits:
@@ -112,33 +151,28 @@ def _aligned(context: RunContext, units: pa.Table, costs: pa.Table) -> NewUnits:
     found = np.zeros(len(wanted), bool)
     inside = place < len(have)
     found[inside] = have[order[place[inside]]] == wanted[inside]
-    rows = costs.take(pa.array(order[place[found]] if found.any() else np.empty(0, np.int64)))
+    rows = costs.take(order[place[found]])
     vectors = vectors_of(rows.column("vector")) if rows.num_rows else np.empty((0, context.dimension), np.float16)
-    return NewUnits(units.filter(pa.array(found)), vectors, rows.drop_columns(["vector"]))
+    return NewUnits(units.filter(pa.array(found)), vectors, rows.drop_columns(["vector"]), int((~found).sum()))
 
 
 def _updated(
     context: RunContext,
     live: Mapping[str, Content],
-    known: Mapping[str, Content],
-    changes: Iterable[ContentChange],
+    gains: Mapping[str, ContentChange],
     counts: Mapping[str, int],
-    fresh: list[str],
     units: pa.Table,
 ) -> dict[str, Content]:
     """The contents after the run. New rows are not placed yet: their segments are named when they are written."""
-    gains = {change.content_id: change for change in changes if not change.is_loss}
-    tokens = _sums_by_content(units)
     contents = {
         name: _kept(context, msgspec.structs.replace(row, n_documents=counts.get(name, row.n_documents)))
         for name, row in live.items()
     }
-    for name in fresh:
-        n_units, n_tokens = tokens[name]
+    for name, (n_units, n_tokens) in _sums_by_content(units).items():
         before = contents.get(name)
         contents[name] = Content(
             content_id=name,
-            n_documents=counts[name] if name in counts else known[name].n_documents,
+            n_documents=before.n_documents if before else counts[name],
             n_chars=before.n_chars if before else gains[name].n_chars,
             n_tokens=n_tokens,
             snapshot_segment=before.snapshot_segment if before else "",
@@ -165,8 +199,8 @@ def _kept(context: RunContext, row: Content) -> Content:
 
 def _sums_by_content(units: pa.Table) -> dict[str, tuple[int, int]]:
     grouped = units.group_by("content_id").aggregate([("n_tokens", "count"), ("n_tokens", "sum")])
-    columns = [grouped.column(name).to_pylist() for name in ("content_id", "n_tokens_count", "n_tokens_sum")]
-    return {name: (count, total) for name, count, total in zip(*columns, strict=True)}
+    counts, totals = (grouped.column(name).to_numpy().tolist() for name in ("n_tokens_count", "n_tokens_sum"))
+    return dict(zip(strings(grouped, "content_id"), zip(counts, totals, strict=True), strict=True))
 
 
 class _ShardWriter:
@@ -218,7 +252,7 @@ class _ShardWriter:
         if not texts.num_rows:
             return live
         entry = write_table(self.store, f"snapshots/{self.shard.name}", texts)
-        for row, name in enumerate(texts.column("content_id").to_pylist()):
+        for row, name in enumerate(strings(texts, "content_id")):
             place = msgspec.structs.replace(self.contents[name], snapshot_segment=entry.path, snapshot_row=row)
             self.contents[name] = place
         return (*live, entry)
@@ -247,7 +281,7 @@ class _ShardWriter:
         new_units = write_table(self.store, f"units/{self.shard.name}", table)
         ids = table.column("vector_id").to_numpy()
         new_vectors = write_vectors(self.store, f"vectors/{self.shard.name}", ids, matrix)
-        self._place(table.column("content_id").to_pylist(), new_units.path, new_vectors.path)
+        self._place(strings(table, "content_id"), new_units.path, new_vectors.path)
         return (*units, new_units), (*vectors, new_vectors)
 
     def _with_stored(

@@ -18,6 +18,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from models.tokenizer import Tokenizer, load_tokenizer
 from transforms.changes import read_changes
 from transforms.chunking import Cutter, make_cutter
+from transforms.columns import strings
 from transforms.contents import plan_shard, write_content_changes
 from transforms.context import RunContext
 from transforms.cutting import cut_item
@@ -89,7 +90,7 @@ def _read(item: Record, context: RunContext) -> Iterator[tuple[int, Record]]:
 def _home(record: Record) -> str:
     """The uri whose shard a record belongs to."""
     match record:
-        case FileSeen():
+        case FileSeen() | Note():
             return record.file
         case DocumentRead() | DocumentGone() | Failure():
             return record.uri
@@ -138,7 +139,7 @@ def _find_leftovers(path: str, context: RunContext) -> Iterator[Any]:
     if table is None:
         yield TaggedOutput(NOTES, Note("damaged_leftovers", 1))
     elif is_of_recipe(table, context.encode_recipe):
-        names = {str(name) for name in table.column("content_id").to_pylist()}
+        names = set(strings(table, "content_id"))
         for shard in sorted({context.content_shard(name) for name in names}):
             yield shard, LeftoverVectors(path)
 

@@ -30,7 +30,7 @@ class VectorRow(Struct):
 
 def work_vectors_schema(dimension: int, encode_recipe: str) -> pa.Schema:
     """The columns of a scratch file of vectors; its metadata names the recipe that made them."""
-    fields = [
+    fields: list[tuple[str, pa.DataType]] = [
         ("vector_id", pa.int64()),
         ("embed_hash", pa.string()),
         ("content_id", pa.string()),
@@ -46,8 +46,9 @@ def work_vectors_schema(dimension: int, encode_recipe: str) -> pa.Schema:
 
 
 def write_work_vectors(context: RunContext, stem: str, rows: Sequence[VectorRow]) -> str:
-    """Write `rows` as one Arrow file and return its path: `stem` and a digest of the bytes, so that a later run can tell
-    sound work from damaged work. It counts as finished from the moment it has its name.
+    """Write `rows` as one Arrow file and return its path: `stem` and a digest of the bytes.
+
+    By the digest a later run tells sound work from damaged. It counts as finished from the moment it has its name.
     """
     schema = work_vectors_schema(context.dimension, context.encode_recipe)
     flat = np.concatenate([row.vector for row in rows]).astype(np.float16) if rows else np.empty(0, np.float16)
@@ -62,7 +63,7 @@ def write_work_vectors(context: RunContext, stem: str, rows: Sequence[VectorRow]
 
 @functools.lru_cache(maxsize=16)
 def read_leftover(root: str, path: str) -> pa.Table | None:
-    """The vectors that an interrupted run left at `path`; None where they are gone or not the bytes that were written."""
+    """The vectors that an interrupted run left at `path`; None where they are gone or have other bytes now."""
     data = open_store(root).find_named(path)
     if data is None or path.removesuffix(".arrow").rsplit("-", 1)[-1] != _digest(data):
         return None

@@ -1,0 +1,121 @@
+"""Making the context of a run: recipes computed from what the settings stand for, and the layout of its shards."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from models.encoder import encoder_identity, encoder_parameters, encoder_prompts
+from models.model_files import read_json, resolve_model
+from models.settings import EncoderSettings
+from models.tokenizer import Tokenizer, load_tokenizer
+from pipelines.config import Settings
+from transforms.chunking import make_cutter
+from transforms.context import EncoderCosts, RunContext
+from transforms.extraction import extractor_identity, format_of, is_table
+from transforms.indexing.recipe import VERSION as INDEX_VERSION
+from transforms.layout import first_document_shards, first_shards
+from transforms.listing import ListedFile, total_bytes
+from transforms.recipes import Recipe, make_recipes
+from transforms.splitting import split_document_shards, split_shards
+from transforms.store.files import Store
+from transforms.store.manifest import DocumentShard, Manifest, Shard
+
+PACKAGES = (
+    "apache-beam",
+    "faiss-cpu",
+    "faiss-gpu-cuvs",
+    "numpy",
+    "pyarrow",
+    "sentence-transformers",
+    "tokenizers",
+    "torch",
+)
+
+
+def make_context(
+    settings: Settings, store: Store, base: Manifest | None, base_sha256: str, listing: Sequence[ListedFile]
+) -> RunContext:
+    """The context of a run that starts from `base` (None: a first run) and finds `listing`.
+
+    Raises `SettingsError` where a window does not fit the encoder, and as `load_tokenizer` and `encoder_identity`.
+    """
+    tokenizer = load_tokenizer(settings.encoder)
+    prompt_tokens = _prompt_tokens(settings.encoder, tokenizer)
+    identity = encoder_identity(settings.encoder)
+    cutter = make_cutter(settings.chunking, tokenizer, prompt_tokens)
+    return RunContext(
+        root=store.root,
+        run=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
+        base=base.version if base else "",
+        base_sha256=base_sha256,
+        reading=settings.reading,
+        chunking=settings.chunking,
+        encoder=settings.encoder,
+        index=settings.index,
+        limits=settings.run,
+        recipes=_recipes(settings, identity, cutter.identity),
+        document_shards=tuple(_document_shards(base, listing)),
+        shards=tuple(_shards(settings, base, listing)),
+        dimension=int(identity["dimension"]),
+        prompt_tokens=prompt_tokens,
+        costs=encoder_costs(settings.encoder),
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        n_known_documents=_known_documents(base),
+        encoder_identity=identity,
+        libraries=_libraries(),
+    )
+
+
+def _recipes(settings: Settings, encoder: Mapping[str, Any], cutter: Mapping[str, Any]) -> dict[str, Recipe]:
+    index = settings.index.model_dump(include={"index", "min_ivf_units", "pq_bytes"})
+    return make_recipes(
+        {
+            "extract": extractor_identity(),
+            "cut": cutter,
+            "encode": encoder,
+            "index": {**index, "version": INDEX_VERSION},
+        }
+    )
+
+
+def _prompt_tokens(settings: EncoderSettings, tokenizer: Tokenizer) -> int:
+    prompt = encoder_prompts(settings)[0]
+    return int(tokenizer.count([prompt])[0]) if prompt else 0
+
+
+def encoder_costs(settings: EncoderSettings) -> EncoderCosts:
+    """What the ledger needs to know of an encoder, read from its files."""
+    if settings.encoder == "hashing":
+        return EncoderCosts()
+    config = read_json(resolve_model(settings) / "config.json")
+    size, layers = int(config.get("hidden_size", 0)), int(config.get("num_hidden_layers", 0))
+    return EncoderCosts(encoder_parameters(settings), size, layers)
+
+
+def _document_shards(base: Manifest | None, listing: Sequence[ListedFile]) -> list[DocumentShard]:
+    if base is not None:
+        return list(split_document_shards(base.document_shards))
+    tables = [file for file in listing if is_table(format_of(file.file, None) or "")]
+    return list(first_document_shards(len(listing) - len(tables), total_bytes(tables)))
+
+
+def _shards(settings: Settings, base: Manifest | None, listing: Sequence[ListedFile]) -> list[Shard]:
+    if base is not None:
+        return list(split_shards(base.shards, settings.index.shard_chars))
+    return list(first_shards(total_bytes(listing), settings.index.shard_chars))
+
+
+def _known_documents(base: Manifest | None) -> int:
+    return sum(shard.documents.n_rows for shard in base.document_shards if shard.documents) if base else 0
+
+
+def _libraries() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

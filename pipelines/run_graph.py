@@ -1,0 +1,44 @@
+"""Running the graph on a Beam runner, and saying in one line what went wrong."""
+
+import logging
+
+from models.errors import CorpusmillError, RefusedError
+from transforms.context import RunContext
+
+
+def run_graph(
+    context: RunContext,
+    paths: list[str],
+    leftovers: list[str],
+    touched: tuple[list[int], list[int]],
+    beam_args: list[str],
+) -> None:
+    """Build the graph, run it and wait. A failure is one line; Beam's own traceback goes to the log."""
+    import apache_beam as beam
+    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.runners.runner import PipelineState
+
+    from pipelines.graph import build
+
+    options = PipelineOptions(beam_args or ["--runner=FnApiRunner"], save_main_session=False)
+    pipeline = beam.Pipeline(options=options)
+    build(pipeline, context, paths, leftovers, *touched)
+    try:
+        state = pipeline.run().wait_until_finish()
+    except CorpusmillError:
+        raise
+    except Exception as error:  # a runner raises whatever a worker raised, in its own wrapping
+        logging.getLogger(__name__).debug("the run failed", exc_info=True)
+        raise RefusedError(
+            f"the run failed: {_root_cause(error)}; the old version is still current. Run again to go on"
+        ) from error
+    if state not in (None, PipelineState.DONE):
+        raise RefusedError(f"the run ended in state {state}; the old version is still current. Run again to go on")
+
+
+def _root_cause(error: BaseException) -> str:
+    """The last line of what went wrong first, without the wrappings of the runner."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if "Error" in line and ": " in line and not line.startswith("File ")]
+    line = (named or lines or [type(error).__name__])[-1]
+    return line.split(" [while running")[0][:300]
