@@ -15,9 +15,11 @@ from transforms.chunking import make_cutter
 from transforms.context import EncoderCosts, RunContext
 from transforms.extraction import extractor_identity, format_of, is_table
 from transforms.indexing.recipe import VERSION as INDEX_VERSION
+from transforms.indexing.recipe import code_bytes
 from transforms.layout import first_document_shards, first_shards
 from transforms.listing import ListedFile, total_bytes
 from transforms.recipes import Recipe, make_recipes
+from transforms.settings import IndexSettings
 from transforms.splitting import split_document_shards, split_shards
 from transforms.store.files import Store
 from transforms.store.manifest import DocumentShard, Manifest, Shard
@@ -39,7 +41,8 @@ def make_context(
 ) -> RunContext:
     """The context of a run that starts from `base` (None: a first run) and finds `listing`.
 
-    Raises `SettingsError` where a window does not fit the encoder, and as `load_tokenizer` and `encoder_identity`.
+    Raises `SettingsError` where a window or a code does not fit the encoder, and as `load_tokenizer` and
+    `encoder_identity`.
     """
     tokenizer = load_tokenizer(settings.encoder)
     prompt_tokens = _prompt_tokens(settings.encoder, tokenizer)
@@ -69,15 +72,21 @@ def make_context(
 
 
 def _recipes(settings: Settings, encoder: Mapping[str, Any], cutter: Mapping[str, Any]) -> dict[str, Recipe]:
-    index = settings.index.model_dump(include={"index", "min_ivf_units", "pq_bytes"})
     return make_recipes(
         {
             "extract": extractor_identity(),
             "cut": cutter,
             "encode": encoder,
-            "index": {**index, "version": INDEX_VERSION},
+            "index": _index_parts(settings.index, int(encoder["dimension"])),
         }
     )
+
+
+def _index_parts(settings: IndexSettings, dimension: int) -> dict[str, Any]:
+    """What decides an index. Codes that do not fit the vectors are refused here, before anything is paid for."""
+    parts = settings.model_dump(include={"index", "min_ivf_units"})
+    pq_bytes = 0 if settings.index == "flat" else code_bytes(settings, dimension)
+    return {**parts, "pq_bytes": pq_bytes, "version": INDEX_VERSION}
 
 
 def _prompt_tokens(settings: EncoderSettings, tokenizer: Tokenizer) -> int:

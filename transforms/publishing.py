@@ -17,7 +17,7 @@ from transforms.filling import merged_shards
 from transforms.guards import failed_contents, failure_reasons, is_conserved, too_many_failures
 from transforms.indexing import shards as kernel
 from transforms.indexing.recall import answer, choose_queries, choose_shards, measure_recall
-from transforms.indexing.recipe import IndexRecipe
+from transforms.indexing.recipe import IndexRecipe, code_bytes
 from transforms.ledger import stage_row
 from transforms.outcome import Outcome, write_outcome
 from transforms.records import DocumentShardWritten, Failure, Note, Record, ShardFilled, ShardWritten
@@ -287,7 +287,7 @@ def _served(context: RunContext, training: Training | None) -> IndexRecipe:
     return IndexRecipe(
         "ivfpq",
         context.dimension,
-        pq_bytes=settings.pq_bytes,
+        pq_bytes=code_bytes(settings, context.dimension),
         nprobe=settings.nprobe,
         rerank_factor=settings.rerank_factor,
     )

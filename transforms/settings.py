@@ -63,7 +63,10 @@ class IndexSettings(Section):
         Literal["auto", "flat", "ivfpq"], Field(description="auto takes flat below min_ivf_units and IVF-PQ above")
     ] = "auto"
     min_ivf_units: Annotated[int, Field(gt=0, description="units from which auto takes IVF-PQ")] = 20_000
-    pq_bytes: Annotated[int, Field(gt=0, description="bytes of one product-quantizer code")] = 48
+    pq_bytes: Annotated[
+        int | None,
+        Field(gt=0, description="bytes of one product-quantizer code; none takes one for every eight components"),
+    ] = None
     nprobe: Annotated[int, Field(gt=0, description="inverted lists read per query")] = 32
     rerank_factor: Annotated[
         int, Field(ge=1, description="candidates re-scored from the stored vectors, as a multiple of k")

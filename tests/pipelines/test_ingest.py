@@ -307,6 +307,13 @@ def test_ledger_accounts_every_document_and_sums_to_the_report(turned):
     assert sum(row["n_tokens"] for row in rows if row["stage"] == "encode") == report.tokens["encoded"]
 
 
+def test_codes_that_do_not_fit_the_vectors_are_refused_before_anything_is_read(mill):
+    mill.write("doc.md", prose(1))
+    with pytest.raises(SettingsError, match="pq_bytes = 48 does not divide the vectors'"):
+        mill.run(pq_bytes=48)
+    assert not os.path.exists(f"{mill.root}/runs")
+
+
 def test_small_corpus_is_flat_and_says_so(turned):
     manifest = turned.manifest()
     assert manifest.training is None

@@ -63,10 +63,8 @@ def plan_index(
     'IVF2048,PQ48x8np'
     """
     if _takes_ivfpq(settings, n_units, current_factory is not None):
-        _check_pq_bytes(settings.pq_bytes, dimension)
-        return IndexRecipe(
-            "ivfpq", dimension, n_lists(n_units), settings.pq_bytes, settings.nprobe, settings.rerank_factor
-        )
+        n_bytes = code_bytes(settings, dimension)
+        return IndexRecipe("ivfpq", dimension, n_lists(n_units), n_bytes, settings.nprobe, settings.rerank_factor)
     return IndexRecipe("flat", dimension, rerank_factor=settings.rerank_factor)
 
 
@@ -98,9 +96,20 @@ def _takes_ivfpq(settings: IndexSettings, n_units: int, is_trained: bool) -> boo
     return settings.index == "ivfpq" or n_units >= fewest
 
 
-def _check_pq_bytes(pq_bytes: int, dimension: int) -> None:
-    if dimension % pq_bytes:
-        divisors = ", ".join(str(n) for n in range(1, dimension + 1) if dimension % n == 0)
+def code_bytes(settings: IndexSettings, dimension: int) -> int:
+    """Bytes of a vector's code: as set, or one for every eight components or a few more.
+
+    :raises SettingsError: `pq_bytes` does not divide `dimension`.
+
+    >>> code_bytes(IndexSettings(), 384), code_bytes(IndexSettings(), 100)
+    (48, 10)
+    """
+    divisors = [n for n in range(1, dimension + 1) if dimension % n == 0]
+    if settings.pq_bytes is None:
+        return max(n for n in divisors if n <= max(1, dimension // 8))
+    if settings.pq_bytes not in divisors:
+        choices = ", ".join(map(str, divisors))
         raise SettingsError(
-            f"pq_bytes = {pq_bytes} does not divide the vectors' {dimension} components; take {divisors}"
+            f"pq_bytes = {settings.pq_bytes} does not divide the vectors' {dimension} components; take {choices}"
         )
+    return settings.pq_bytes

@@ -56,6 +56,13 @@ def test_pq_bytes_must_divide_the_dimension():
     assert plan_index(IndexSettings(pq_bytes=50), 384, 100).kind == "flat"
 
 
+@pytest.mark.parametrize("dimension", [1, 7, 64, 100, 384, 1024])
+def test_unset_pq_bytes_fit_any_dimension(dimension):
+    n_bytes = plan_index(IndexSettings(index="ivfpq"), dimension, 20_000).pq_bytes
+    assert dimension % n_bytes == 0
+    assert n_bytes <= max(1, dimension / 8)
+
+
 def test_a_recipe_accepts_its_own_training_at_any_number_of_lists():
     plan = plan_index(SETTINGS, 384, 50_000)
     assert plan.accepts("IVF512,PQ48x8np")
