@@ -40,5 +40,5 @@ def _root_cause(error: BaseException) -> str:
     """The last line of what went wrong first, without the wrappings of the runner."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     named = [line for line in lines if "Error" in line and ": " in line and not line.startswith("File ")]
-    line = (named or lines or [type(error).__name__])[-1]
+    line = named[-1] if named else f"{type(error).__name__}: {lines[-1] if lines else 'no message'}"
     return line.split(" [while running")[0][:300]

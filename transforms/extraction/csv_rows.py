@@ -46,11 +46,13 @@ def extract_csv(stream: BinaryIO, settings: ReadingSettings, charset: str | None
     such a row no later one can be trusted.
     """
     buffered = io.BufferedReader(cast(io.RawIOBase, stream), max(DETECTION_BYTES, io.DEFAULT_BUFFER_SIZE))
-    lines = _Lines(_as_text(buffered, charset), settings.max_document_bytes)
     csv.field_size_limit(max(csv.field_size_limit(), settings.max_document_bytes))
-    records = csv.reader(lines, strict=True)
     reader = RowReader(settings)
+    text: io.TextIOWrapper | None = None
     try:
+        text = _as_text(buffered, charset)
+        lines = _Lines(text, settings.max_document_bytes)
+        records = csv.reader(lines, strict=True)
         header = next(records, [])
         require_columns(header, settings)
         yield from _rows(records, lines, header, reader)
@@ -60,6 +62,10 @@ def extract_csv(stream: BinaryIO, settings: ReadingSettings, charset: str | None
         raise ExtractionError("broken_gzip", str(error)[:200]) from error
     except UnicodeError as error:
         raise ExtractionError("undecodable", str(error)[:200]) from error
+    finally:
+        if text is not None:
+            text.detach()
+        buffered.detach()  # the stream is the caller's to close
 
 
 def _rows(records: Iterator[list[str]], lines: _Lines, header: list[str], reader: RowReader) -> Iterator[Extracted]:

@@ -28,11 +28,12 @@ class RowReader:
     def read(self, row: int, values: Mapping[str, Any]) -> Extracted:
         """The document of a row, or the reason why it is none."""
         settings = self._settings
+        key = None
         try:
             key = key_of(values.get(settings.id_column), settings.id_column)
             text = _text_of(values.get(settings.text_column), settings)
         except ExtractionError as error:
-            return failed_row(row, error)
+            return failed_row(row, error, key)
         if not self._keys.is_new(key):
             return Extracted(
                 row,
@@ -62,9 +63,9 @@ class SeenKeys:
         return len(self._digests) > n_before
 
 
-def failed_row(row: int, error: ExtractionError) -> Extracted:
-    """The record of a row that could not be read."""
-    return Extracted(row, None, reason=error.reason, detail=normalise(error.detail[:_DETAIL_CHARS])[0])
+def failed_row(row: int, error: ExtractionError, key: str | None = None) -> Extracted:
+    """The record of a row that could not be read; with its key, if that much is known, since it may be a known row."""
+    return Extracted(row, key, reason=error.reason, detail=normalise(error.detail[:_DETAIL_CHARS])[0])
 
 
 def key_of(value: Any, column: str) -> str:
