@@ -72,7 +72,7 @@ def encode_item(context: RunContext, model: LazyEncoder, item: EncodeItem) -> En
     texts: dict[str, str] = {}
     for row in rows:
         texts.setdefault(row["embed_hash"], Unit(0, 0, row["text"], 0, row["context"]).embedded_text)
-    note_attempt(context, item.n_tokens)
+    note_attempt(context, sum({row["embed_hash"]: row["n_tokens"] for row in rows}.values()))
     encoded = model.get().encode(list(texts.values()))
     made, failures = _vector_rows(context, rows, {name: number for number, name in enumerate(texts)}, encoded)
     stem = f"{context.scratch('vectors')}/{fingerprint([item.path, item.first, item.count])}"

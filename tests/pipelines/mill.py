@@ -1,4 +1,4 @@
-"""A corpus in a folder and a mill that turns it, for tests of whole runs. The hashing encoder keeps a run at seconds."""
+"""A corpus in a folder and a mill that turns it, for tests of whole runs."""
 
 import os
 from dataclasses import dataclass, field

@@ -271,8 +271,8 @@ def test_recipe_change_asks_first(turned):
 
 
 def test_planted_sentence_comes_and_goes_with_its_versions(turned):
-    from transforms.store.versions import rollback
     from transforms.context import open_store
+    from transforms.store.versions import rollback
 
     without = turned.manifest().version
     text = (turned.source / "doc0.md").read_text() + "\nThe axolotl sleeps in pump house seven.\n"

@@ -5,13 +5,29 @@ import shutil
 from pathlib import Path
 
 import pytest
+from engines import IN_PROCESS, find_engine
 from mill import Mill, prose
 
-from engines import engine_arguments
 from models.errors import RefusedError
 from models.fakes import HashingEncoder
 
-RUNNERS = ("bundle repeat", "multi_processing", "Prism", "Flink")
+RUNNERS = ("bundle_repeat", "multi_processing", "Prism", "Flink")
+
+
+def engine_arguments(runner: str, shared=None) -> list[str]:
+    """Beam's arguments for a runner; the test skips where the engine is missing."""
+    if runner in IN_PROCESS:
+        return IN_PROCESS[runner]
+    if runner == "Prism":
+        return ["--runner=PrismRunner", f"--prism_location={find_engine(shared('engines'), 'prism')}"]
+    jar = find_engine(shared("engines"), "beam-flink-*-job-server-*.jar")
+    return [
+        "--runner=FlinkRunner",
+        f"--flink_job_server_jar={jar}",
+        "--flink_master=[local]",
+        "--parallelism=2",
+        "--environment_type=LOOPBACK",
+    ]
 
 
 class Reference:
