@@ -6,13 +6,14 @@ which `worker_environment` puts on their PYTHONPATH, so that no test depends on 
 """
 
 import contextlib
+import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+import urllib.request
 from pathlib import Path
 
 import grpc
@@ -25,18 +26,18 @@ IN_PROCESS = {
     "bundle_repeat": ["--runner=FnApiRunner", "--direct_runner_bundle_repeat=1"],
     "multi_processing": ["--runner=FnApiRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=2"],
 }
+CHECKOUT = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 60
 ENDED = {job_api.JobState.DONE, job_api.JobState.FAILED, job_api.JobState.CANCELLED, job_api.JobState.STOPPED}
 
 
-def find_engine(shared: Path | None, pattern: str) -> Path:
+def find_engine(pattern: str) -> Path:
     """An engine's file. Skips the test where it, or the Java that a jar needs, is missing."""
-    folder = Path(os.environ["CORPUSMILL_ENGINES"]) if os.environ.get("CORPUSMILL_ENGINES") else shared
-    found = sorted(folder.glob(pattern)) if folder else []
+    shared = Path(os.environ.get("CORPUSMILL_SHARED") or CHECKOUT.parent / "shared")
+    folder = Path(os.environ.get("CORPUSMILL_ENGINES") or shared / "engines")
+    found = sorted(folder.glob(pattern))
     if not found:
-        pytest.skip(
-            f"no {pattern} in {folder or '../shared/engines'}; set CORPUSMILL_ENGINES to the folder that holds it"
-        )
+        pytest.skip(f"no {pattern} in {folder}; set CORPUSMILL_ENGINES to the folder that holds it")
     if found[0].suffix == ".jar" and shutil.which("java") is None:
         pytest.skip(f"{found[0].name} needs java 11 or 17 on PATH")
     return found[0]
@@ -49,11 +50,11 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def worker_environment(checkout: Path) -> dict[str, str]:
+def worker_environment() -> dict[str, str]:
     """What worker processes need: this interpreter first on PATH, and the project importable."""
     return {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(checkout), os.environ.get("PYTHONPATH")])),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH")])),
     }
 
 
@@ -103,23 +104,38 @@ class JobServer:
             self._process.wait()
 
 
-@contextlib.contextmanager
-def flink_cluster(script: Path, sdist: Path, home: Path) -> Iterator[str]:
-    """A real Flink cluster of two TaskManagers with a slot each; yields its REST address."""
-    port = next(port for port in iter(free_port, 0) if port < 65_000)
-    options = ["--sdist", str(sdist), "--rest-port", str(port), "--task-managers", "2", "--slots", "1"]
-    start = [sys.executable, str(script), "start", "--home", str(home), *options, "--managed-mb", "768"]
-    subprocess.run(start, check=True, timeout=180)
-    try:
-        yield f"localhost:{port}"
-    finally:
-        subprocess.run([sys.executable, str(script), "stop", "--home", str(home)], check=True, timeout=60)
+class FlinkCluster:
+    """A real Flink cluster of two TaskManagers with two slots each, so that one of them is enough to go on."""
+
+    def __init__(self, script: Path, sdist: Path, home: Path) -> None:
+        self._script, self._home = script, home
+        self._rest_port = free_ports_in_a_row(3)
+        self.master = f"localhost:{self._rest_port}"
+        self._call("start", "--sdist", str(sdist), "--rest-port", str(self._rest_port), "--task-managers", "2")
+
+    def kill_task_manager(self, number: int) -> None:
+        """End a TaskManager at once, as if its machine had been switched off."""
+        os.kill(int((self._home / f"taskmanager{number}.pid").read_text()), signal.SIGKILL)
+
+    def n_task_managers(self) -> int:
+        """TaskManagers that the cluster believes alive."""
+        with urllib.request.urlopen(f"http://{self.master}/overview", timeout=10) as reply:
+            return int(json.load(reply)["taskmanagers"])
+
+    def stop(self) -> None:
+        """End every process of the cluster; jobs end with it."""
+        self._call("stop")
+
+    def _call(self, command: str, *options: str) -> None:
+        words = [sys.executable, str(self._script), command, "--home", str(self._home), *options]
+        subprocess.run(words, check=True, timeout=180, stdout=subprocess.DEVNULL)
 
 
-def wait_for(condition: "object", timeout_s: float, what: str) -> None:
-    """Poll until `condition()` holds; the test fails after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():  # type: ignore[operator]
-        if time.monotonic() > deadline:
-            pytest.fail(f"{what} did not happen in {timeout_s:.0f} s")
-        time.sleep(0.1)
+def free_ports_in_a_row(n_ports: int) -> int:
+    """The first of `n_ports` neighbouring ports on which nothing listens now."""
+    while True:
+        first = free_port()
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for port in range(first, first + n_ports):
+                stack.enter_context(socket.socket()).bind(("localhost", port))
+            return first

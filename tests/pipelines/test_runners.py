@@ -1,69 +1,107 @@
-"""The same corpus gives the same files on every runner. Prism and Flink come from a folder kept beside the checkout."""
+"""The same corpus gives the same files on every runner, and a run that fails says so in one line on each of them.
+
+Prism and Flink come from a folder kept beside the checkout, see `engines.py`. Flink's workers are threads of this
+process, so these tests also show that stages stand several threads at once.
+"""
 
 import os
 import shutil
 from pathlib import Path
 
 import pytest
-from engines import IN_PROCESS, find_engine
+from engines import IN_PROCESS, JobServer, find_engine, worker_environment
 from mill import Mill, prose
 
 from models.errors import RefusedError
 from models.fakes import HashingEncoder
 
-RUNNERS = ("bundle_repeat", "multi_processing", "Prism", "Flink")
+PORTABLE = [pytest.param(name, marks=pytest.mark.engine) for name in ("Prism", "Flink")]
+RUNNERS = ["bundle_repeat", "multi_processing", *PORTABLE]
+
+pytestmark = [
+    pytest.mark.timeout(280),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),  # a job's end cuts its streams
+]
 
 
-def engine_arguments(runner: str, shared=None) -> list[str]:
-    """Beam's arguments for a runner; the test skips where the engine is missing."""
-    if runner in IN_PROCESS:
-        return IN_PROCESS[runner]
-    if runner == "Prism":
-        return ["--runner=PrismRunner", f"--prism_location={find_engine(shared('engines'), 'prism')}"]
-    jar = find_engine(shared("engines"), "beam-flink-*-job-server-*.jar")
-    return [
-        "--runner=FlinkRunner",
-        f"--flink_job_server_jar={jar}",
-        "--flink_master=[local]",
-        "--parallelism=2",
-        "--environment_type=LOOPBACK",
-    ]
+@pytest.fixture(scope="module")
+def job_server(tmp_path_factory):
+    server = JobServer(find_engine("beam-flink-*-job-server-*.jar"), tmp_path_factory.mktemp("flink"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def on(request, monkeypatch):
+    """`on("Prism")` are the arguments that run a pipeline there; the test skips where the engine is missing."""
+    for name, value in worker_environment().items():
+        monkeypatch.setenv(name, value)
+
+    def arguments(runner: str) -> list[str]:
+        if runner in IN_PROCESS:
+            return IN_PROCESS[runner]
+        if runner == "Prism":
+            return ["--runner=PrismRunner", f"--prism_location={find_engine('prism')}"]
+        server = request.getfixturevalue("job_server")
+        request.addfinalizer(server.cancel_leftovers)
+        return server.arguments
+
+    return arguments
 
 
 class Reference:
-    """Two versions of a corpus, the second one after edits, as the FnApiRunner makes them."""
+    """Two versions of a corpus of mixed formats, the second one after edits, as the FnApiRunner makes them."""
 
     def __init__(self, base: Path, examples: Path) -> None:
-        self.mill = Mill(base / "reference", {"work_item_tokens": 512, "accept_deletes": True})
+        settings = {"work_item_tokens": 512, "accept_deletes": True, "max_failures": "30%"}
+        self.mill = Mill(base / "reference", settings)
+        self.plant(examples)
+        self.first_report, self.first = self.mill.run(), published(self.mill)
+        self.first_sources = shutil.copytree(self.mill.source, base / "first")
+        self.edit()
+        self.second_report, self.second = self.mill.run(), published(self.mill)
+        self.second_sources = shutil.copytree(self.mill.source, base / "second")
+
+    def plant(self, examples: Path) -> None:
         shutil.copytree(examples, self.mill.source)
-        for path in sorted(self.mill.source.rglob("*")):
-            if path.is_file():
-                self.mill.stamp(str(path.relative_to(self.mill.source)))
+        for path in sorted(path for path in self.mill.source.rglob("*") if path.is_file()):
+            self.mill.stamp(str(path.relative_to(self.mill.source)))
         for number in range(20):
             self.mill.write(f"doc{number}.md", f"# Document {number}\n\n{prose(f'd{number}')}\n")
-        self.first_report, self.first = self.mill.run(), self.files(self.mill)
-        shutil.copytree(self.mill.source, base / "first")
-        self.edit(self.mill)
-        shutil.copytree(self.mill.source, base / "second")
-        self.second_report, self.second = self.mill.run(), self.files(self.mill)
-        self.states = (base / "first", base / "second")
+        self.mill.write("twin.md", (self.mill.source / "doc0.md").read_bytes())
+        self.mill.write("broken.pdf", b"%PDF-1.7 nonsense")
+        self.mill.write("rows.jsonl", "".join(f'{{"id": {n % 90}, "text": "row {n} of many"}}\n' for n in range(100)))
 
-    @staticmethod
-    def edit(mill: Mill) -> None:
-        mill.write("doc1.md", f"# Document 1\n\n{prose('edited')}\n")
-        os.rename(mill.source / "doc2.md", mill.source / "renamed.md")
-        os.remove(mill.source / "doc3.md")
-        mill.write("new.txt", prose("new"))
+    def edit(self) -> None:
+        self.mill.write("doc1.md", f"# Document 1\n\n{prose('d1').replace('d1word50', 'edited')}\n")
+        self.mill.write("rows.jsonl", "".join(f'{{"id": {n}, "text": "row {n} of all"}}\n' for n in range(45, 120)))
+        self.mill.write("new.txt", prose("new"))
+        self.mill.write("doc4.md", b"\xff\xfe\x00\xd8" * 3)
+        os.rename(self.mill.source / "doc2.md", self.mill.source / "renamed.md")
+        os.remove(self.mill.source / "doc3.md")
 
-    @staticmethod
-    def files(mill: Mill):
-        manifest = mill.manifest()
-        return manifest.shards, manifest.document_shards, manifest.training
-
-    def show(self, state: int) -> None:
-        """Put the corpus into its first or second state, at the one place that its uris name."""
+    def show(self, sources: Path) -> None:
+        """Put the corpus into one of its states, at the one place that its uris name."""
         shutil.rmtree(self.mill.source)
-        shutil.copytree(self.states[state], self.mill.source)
+        shutil.copytree(sources, self.mill.source)
+
+
+def published(mill: Mill) -> dict[str, object]:
+    """Ids, spans and texts of all units, and every stored file but those that hold seconds."""
+    manifest = mill.manifest()
+    units = [(row["unit_id"], row["content_id"], row["start"], row["end"], row["text"]) for row in mill.rows("units")]
+    return {
+        "units": units,
+        "shards": manifest.shards,
+        "documents": manifest.document_shards,
+        "training": manifest.training,
+        "failures": manifest.failures,
+    }
+
+
+def counted(report) -> tuple[dict[str, int], ...]:
+    """All that is counted, apart from what a runner that repeats work wastes."""
+    return report.documents, report.units, {**report.tokens, "wasted": 0}, report.outcomes
 
 
 @pytest.fixture(scope="module")
@@ -71,66 +109,77 @@ def reference(tmp_path_factory, checkout) -> Reference:
     return Reference(tmp_path_factory.mktemp("runners"), checkout / "examples" / "corpus")
 
 
-def same_but_seconds(report) -> tuple:
-    """All that is counted, apart from what a runner that repeats work wastes."""
-    return report.documents, report.units, {**report.tokens, "wasted": 0}, report.outcomes
+def test_the_reference_has_something_of_everything(reference):
+    first, second = reference.first_report, reference.second_report
+    assert first.documents["failed"] == 11 and first.documents["indexed"] > 100
+    assert min(second.documents[name] for name in ("indexed", "unchanged", "failed", "deleted", "stale")) > 0
+    assert min(second.units[name] for name in ("encoded", "reused", "removed")) > 0
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_every_runner_makes_the_same_files(reference, runner, tmp_path, shared):
-    arguments = engine_arguments(runner, shared)
+def test_every_runner_makes_the_same_files(reference, runner, tmp_path, on):
+    arguments = on(runner)
     other = Mill(tmp_path, {**reference.mill.settings, "input": [f"{reference.mill.source}/**"]})
-    reference.show(0)
-    assert same_but_seconds(other.run(arguments)) == same_but_seconds(reference.first_report)
-    assert Reference.files(other) == reference.first
-    reference.show(1)
-    assert same_but_seconds(other.run(arguments)) == same_but_seconds(reference.second_report)
-    assert Reference.files(other) == reference.second
+    reference.show(reference.first_sources)
+    assert counted(other.run(arguments)) == counted(reference.first_report)
+    assert published(other) == reference.first
+    reference.show(reference.second_sources)
+    assert counted(other.run(arguments)) == counted(reference.second_report)
+    assert published(other) == reference.second
 
 
-@pytest.mark.engine
-@pytest.mark.parametrize("runner", ("Prism", "Flink"))
-def test_a_document_of_20_megabytes(mill, runner, shared):
-    arguments = engine_arguments(runner, shared)
+@pytest.mark.parametrize("runner", PORTABLE)
+def test_a_document_of_20_megabytes(mill, runner, on):
+    arguments = on(runner)
     mill.settings = {"window_tokens": 180, "work_item_tokens": 262_144}
-    mill.write("book.txt", "\n\n".join(prose(f"p{number}", 200) for number in range(8_500)))
-    assert (mill.source / "book.txt").stat().st_size > 20_000_000
+    mill.write("book.txt", book(20_000_000))
     report = mill.run(arguments)
     assert report.documents["indexed"] == 1 and report.documents["failed"] == 0
 
 
-def test_no_large_record_crosses_a_shuffle(mill, monkeypatch):
-    from transforms.records import RecordCoder
-
-    sizes = []
-    encode = RecordCoder.encode
-    monkeypatch.setattr(RecordCoder, "encode", lambda self, value: sizes.append(encode(self, value)) or sizes[-1])
-    mill.write("book.txt", "\n\n".join(prose(f"p{number}", 200) for number in range(2_000)))
-    rows = "".join(f'{{"id": "{"long" * 50}{n}", "text": "row {n}", "tag": "{"x" * 500}"}}\n' for n in range(2_000))
-    mill.write("rows.jsonl", rows)
-    for number in range(300):
-        mill.write(f"{'deep/' * 20}{'name' * 40}{number}.md", f"text {number} of many")
-    mill.run()
-    assert max(map(len, sizes)) <= 256 * 1024
+def book(n_bytes: int) -> str:
+    """Text of at least `n_bytes` whose paragraphs differ; few long words, since words are what costs time here."""
+    words = "extraordinarily " * 100
+    return "\n\n".join(f"{number} {words}" for number in range(n_bytes // len(words) + 1))
 
 
-def test_a_worker_that_raises_fails_the_run_in_one_line(mill, monkeypatch):
+@pytest.mark.parametrize("runner", ["FnApiRunner", "multi_processing", *PORTABLE])
+def test_a_worker_that_raises_fails_the_run_in_one_line(mill, runner, on, monkeypatch, tmp_path):
+    arguments = on(runner)
     mill.write("doc.md", prose("doc"))
     mill.run()
     version = mill.manifest().version
     mill.write("doc.md", prose("other"))
-    with monkeypatch.context() as patch, pytest.raises(RefusedError, match="ZeroDivisionError") as caught:
-        patch.setattr(HashingEncoder, "encode", lambda self, texts: 1 / 0)
-        mill.run()
-    assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
+    with monkeypatch.context() as patch, pytest.raises(RefusedError) as caught:
+        break_encoder(patch, tmp_path / "broken")
+        mill.run(arguments)
+    line = "the run failed: RuntimeError: the device fell off the bus; the old version is still current. "
+    assert str(caught.value).startswith(line)
     assert mill.manifest().version == version
+    assert mill.finds("docword3 docword4", "docword3")
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_worker_process_that_dies_fails_the_run(mill, monkeypatch):
+def break_encoder(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Let the encoder raise in this process, and in worker processes, which import a module `sitecustomize` first."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "from models.fakes import HashingEncoder\n"
+        "def broken(self, texts):\n"
+        "    raise RuntimeError('the device fell off the bus')\n"
+        "HashingEncoder.encode = broken\n"
+    )
+    patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ["PYTHONPATH"]]))
+
+    def broken(self, texts):
+        raise RuntimeError("the device fell off the bus")
+
+    patch.setattr(HashingEncoder, "encode", broken)
+
+
+def test_a_worker_process_that_dies_fails_the_run(mill, on, monkeypatch):
     mill.write("doc.md", prose("doc"))
-    with monkeypatch.context() as patch, pytest.raises(RefusedError, match="the run failed"):
+    with monkeypatch.context() as patch, pytest.raises(RefusedError, match="the run failed") as caught:
         patch.setenv("CORPUSMILL_CRASH_AT", "units/before:1")
-        mill.run(engine_arguments("multi_processing"))
+        mill.run(on("multi_processing"))
+    assert "\n" not in str(caught.value)
     assert mill.run().documents["indexed"] == 1
