@@ -123,8 +123,10 @@ STALE_MOVES = [
     {"a.parquet": None},
 ]
 LATE_THEN_BROKEN = [
-    {"a.parquet": {"u": "alpha one", "v": CUT_ME_NOT}}, {"a.parquet": BROKEN}, {"a.parquet": {"u": "alpha one", "v": "beta two"}}
-]  # fmt: skip
+    {"a.parquet": {"u": "alpha one", "v": CUT_ME_NOT}},
+    {"a.parquet": BROKEN},
+    {"a.parquet": {"u": "alpha one", "v": "beta two"}},
+]
 STALE_RECOVERS = [{"a.parquet": {"u": "alpha one"}}, {"a.parquet": {"u": None}}, {"a.parquet": {"u": "alpha one"}}]
 
 
