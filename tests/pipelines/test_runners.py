@@ -131,7 +131,7 @@ def test_every_runner_makes_the_same_files(reference, runner, tmp_path, on):
 @pytest.mark.parametrize("runner", PORTABLE)
 def test_a_document_of_20_megabytes(mill, runner, on):
     arguments = on(runner)
-    mill.settings = {"window_tokens": 180, "work_item_tokens": 262_144}
+    mill.settings = {"window_tokens": 180, "work_item_tokens": 262_144, "hashing_dimension": 64, "recall_queries": 20}
     mill.write("book.txt", book(20_000_000))
     report = mill.run(arguments)
     assert report.documents["indexed"] == 1 and report.documents["failed"] == 0

@@ -16,6 +16,8 @@ QUERIES_AT_ONCE = 16
 
 BLOCK_BYTES = 64 << 20
 MARGIN = 1e-4
+CROWDED = 256
+"""Rows that a query may have within `MARGIN` of its best before one product scores the whole block for it."""
 
 
 class Candidates(NamedTuple):
@@ -89,7 +91,10 @@ def exact_search(ids: Ids, vectors: Vectors16, queries: Vectors32, k: int) -> Ca
 
 
 def exact_scores(query: Vectors32, rows: Vectors16) -> Vectors32:
-    """Inner products rounded from double precision: equal vectors score equally wherever they lie."""
+    """Inner products rounded from double precision: equal vectors score equally wherever they lie.
+
+    :param query: float32 (d,) or, as columns, (d, q); the scores are float32 (n,) or (n, q).
+    """
     return (rows.astype(np.float64) @ query.astype(np.float64)).astype(np.float32)
 
 
@@ -97,11 +102,14 @@ def _exact_block(ids: Ids, vectors: Vectors16, queries: Vectors32, k: int) -> Ca
     rough = queries @ vectors.astype(np.float32).T
     n = min(k, len(ids))
     floors = np.partition(rough, len(ids) - n, axis=1)[:, len(ids) - n]
-    margins = MARGIN * np.maximum(1.0, np.abs(floors))
+    is_near = rough >= (floors - MARGIN * np.maximum(1.0, np.abs(floors)))[:, None]
+    crowded = np.flatnonzero(is_near.sum(axis=1) > max(CROWDED, n)).tolist()
+    whole = exact_scores(queries[crowded].T, vectors).T if crowded else ()
+    scored = dict(zip(crowded, whole, strict=True))
     found = _nothing(len(queries), k)
     for number, query in enumerate(queries):
-        rows = np.flatnonzero(rough[number] >= floors[number] - margins[number])
-        scores = exact_scores(query, vectors[rows])
+        rows = np.flatnonzero(is_near[number])
+        scores = scored[number][rows] if number in scored else exact_scores(query, vectors[rows])
         order = np.lexsort((ids[rows], -scores))[:n]
         found.ids[number, :n], found.scores[number, :n] = ids[rows[order]], scores[order]
     return found

@@ -25,6 +25,7 @@ def test_exact_search_is_brute_force_with_ties_by_id(seed, n, k, n_queries, bloc
     ids, queries = rng.permutation(n * 3)[:n], rng.random((n_queries, 4)).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "BLOCK_BYTES", block_rows * 16)
+        patch.setattr(searching, "CROWDED", seed % 4)
         found = exact_search(ids, vectors, queries, k)
     wanted_ids, wanted_scores = brute_force(ids, vectors, queries, k)
     assert found.ids[:, : min(n, k)].tolist() == wanted_ids
