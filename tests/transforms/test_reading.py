@@ -1,0 +1,238 @@
+"""Reading objects: one record a document, one dead letter a bad one, and the texts in scratch files."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hand_mill import HandMill
+
+import transforms.reading as reading
+from transforms.listing import stat_file
+from transforms.reading import read_gone, read_item
+from transforms.records import DocumentGone, DocumentRead, Failure, FileGone, FileSeen, FileToRead, Note, ReadItem
+from transforms.scratch import read_rows
+
+
+@pytest.fixture
+def mill(tmp_path: Path) -> HandMill:
+    return HandMill(tmp_path, {"max_failures": "100%", "accept_deletes": True})
+
+
+def read(mill: HandMill, *names: str, rows_file: str = "", retry: tuple[str, ...] = (), **settings):
+    """The records of files, by type, and the texts that were left."""
+    context, _, _ = mill.context(**settings)
+    files = []
+    for name in names:
+        listed = stat_file(str(mill.source / name))
+        size, stamp = (listed.size, listed.stamp) if listed else (1, "1.0")
+        files.append(FileToRead(str(mill.source / name), size, stamp, rows_file, retry))
+    found: dict[type, list] = {kind: [] for kind in (FileSeen, DocumentRead, DocumentGone, Failure, Note)}
+    for record in read_item(context, ReadItem(tuple(files))):
+        found[type(record)].append(record)
+    documents = found[DocumentRead]
+    texts = [
+        read_rows(context.root, d.path, [d.path_row]).column("text")[0].as_py() if d.path else "" for d in documents
+    ]
+    return found, texts
+
+
+def jsonl(*rows: dict | str) -> str:
+    return "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    "name", ["a b.txt", "x..y.txt", "q?*[x].txt", "line\nbreak.txt", "日本 smörgås.txt", "-rf.txt"]
+)
+def test_names_are_never_patterns_or_paths(mill, name):
+    mill.write(name, "text in it")
+    mill.write("qq.txt", "another")
+    found, texts = read(mill, name)
+    assert texts == ["text in it"]
+    assert (found[DocumentRead][0].uri, found[FileSeen][0].failed) == (str(mill.source / name), False)
+
+
+def test_one_bad_file_costs_its_item_nothing(mill):
+    mill.write("a.txt", "first")
+    mill.write("b.pdf", "%PDF no")
+    mill.write("c.md", "# third")
+    found, texts = read(mill, "a.txt", "b.pdf", "gone.txt", "c.md")
+    assert texts == ["first", "# third"]
+    assert [(Path(f.uri).name, f.reason) for f in found[Failure]] == [
+        ("b.pdf", "broken_pdf"),
+        ("gone.txt", "unreadable"),
+    ]
+    assert [seen.failed for seen in found[FileSeen]] == [False, True, True, False]
+    assert sum(seen.n_listed for seen in found[FileSeen]) == 4
+
+
+def test_a_failure_is_one_line(mill, monkeypatch):
+    mill.write("a.txt", "x")
+
+    def broken(file):
+        raise OSError("line one\nline two")
+
+    monkeypatch.setattr(reading, "_open", broken)
+    found, _ = read(mill, "a.txt")
+    assert found[Failure][0].detail == "OSError: line one\\nline two"
+
+
+def test_a_file_that_changes_while_it_is_read_is_read_again(mill, monkeypatch):
+    path = mill.write("a.txt", "before")
+    real = reading.extract_file
+
+    def extract(stream, *rest):
+        extracted = list(real(stream, *rest))
+        path.write_text("after it")
+        yield from extracted
+
+    monkeypatch.setattr(reading, "extract_file", extract)
+    found, _ = read(mill, "a.txt")
+    assert [f.reason for f in found[Failure]] == ["changed_while_read"]
+    monkeypatch.undo()
+    first = mill.run().outcome.documents
+    assert first["indexed"] == 1
+
+
+def test_a_table_that_changes_while_it_is_read_is_not_trusted(mill, monkeypatch):
+    path = mill.write("t.jsonl", jsonl({"id": 1, "text": "one"}))
+    real = reading.extract_file
+
+    def extract(stream, *rest):
+        yield from real(stream, *rest)
+        path.write_text("x" * 99)
+
+    monkeypatch.setattr(reading, "extract_file", extract)
+    found, texts = read(mill, "t.jsonl")
+    assert texts == ["one"] and not found[FileSeen][0].trusted
+
+
+def test_changed_rows_alone_are_kept(mill):
+    mill.write("t.jsonl", jsonl(*({"id": n, "text": f"text {n}", "tag": "x"} for n in range(5))))
+    found, texts = read(mill, "t.jsonl")
+    assert texts == [f"text {n}" for n in range(5)]
+    listing = found[FileSeen][0].rows_file
+    changed = [
+        {"id": 0, "text": "text 0", "tag": "y"},
+        {"id": 2, "text": "other"},
+        {"id": 3, "text": "text 3", "tag": "x"},
+    ]
+    mill.write("t.jsonl", jsonl(*changed, {"id": 9, "text": "new"}))
+    found, texts = read(mill, "t.jsonl", rows_file=listing)
+    assert [d.uri.rsplit("#", 1)[1] for d in found[DocumentRead]] == ["0", "2", "9"]
+    assert texts == ["text 0", "other", "new"]
+    assert [d.uri.rsplit("#", 1)[1] for d in found[DocumentGone]] == ["1", "4"]
+    (seen,) = found[FileSeen]
+    assert (seen.n_listed, seen.n_documents, seen.n_unchanged, seen.trusted) == (4, 4, 1, True)
+
+
+def test_a_bad_row_is_kept_if_it_was_known_and_is_tried_again(mill):
+    mill.write("t.jsonl", jsonl({"id": "a", "text": "good"}))
+    listing = read(mill, "t.jsonl")[0][FileSeen][0].rows_file
+    mill.write("t.jsonl", jsonl({"id": "a", "text": None}, {"id": "b", "text": None}, "{"))
+    found, _ = read(mill, "t.jsonl", rows_file=listing)
+    assert not found[DocumentGone]
+    assert [f.uri.rsplit("#", 1)[1] for f in found[Failure]] == ["a", "b", "row-2"]
+    (seen,) = found[FileSeen]
+    assert (seen.n_listed, seen.n_documents, seen.trusted) == (3, 1, False)
+
+
+def test_rows_to_retry_are_read_although_they_match(mill):
+    mill.write("t.jsonl", jsonl({"id": 1, "text": "one"}, {"id": 2, "text": "two"}))
+    listing = read(mill, "t.jsonl")[0][FileSeen][0].rows_file
+    uri = f"{mill.source}/t.jsonl#2"
+    assert read(mill, "t.jsonl", rows_file=listing, retry=(uri,))[1] == ["two"]
+    assert read(mill, "t.jsonl", rows_file=listing, retry=("",))[1] == ["one", "two"]
+    assert read(mill, "t.jsonl", rows_file=listing)[1] == []
+
+
+def test_a_duplicate_row_never_takes_the_place_of_the_first(mill):
+    rows = jsonl({"id": 1, "text": "one"}, {"id": 1, "text": "again"})
+    mill.write("t.jsonl", rows)
+    listing = read(mill, "t.jsonl")[0][FileSeen][0].rows_file
+    mill.write("t.jsonl", rows.replace("one", "changed"))
+    found, texts = read(mill, "t.jsonl", rows_file=listing)
+    assert texts == ["changed"] and [f.reason for f in found[Failure]] == ["duplicate_id"]
+    assert found[FileSeen][0].n_documents == 1
+    found, texts = read(mill, "t.jsonl", rows_file=found[FileSeen][0].rows_file)
+    assert texts == [] and found[FileSeen][0].n_unchanged == 1
+
+
+def test_ids_of_the_corpus_name_rows_alone(mill):
+    mill.write("t.jsonl", jsonl({"id": "a", "text": "one"}, {"text": "no id"}))
+    found, _ = read(mill, "t.jsonl", id_scope="corpus")
+    assert [d.uri for d in found[DocumentRead]] == ["a"]
+    assert found[Failure][0].uri.endswith("t.jsonl#row-1")
+
+
+def test_strange_metadata_is_text_and_equal_metadata_equal_bytes(mill):
+    odd = '{"id": 1, "text": "t", "b": "\\ud800", "a": {"z": [1, null], "y": NaN}, "k\\u0000": "v", "n": null}'
+    mill.write("t.jsonl", odd + "\n")
+    (first,) = read(mill, "t.jsonl")[0][DocumentRead]
+    assert json.loads(first.metadata) == {"a": '{"y":NaN,"z":[1,null]}', "b": "\ufffd", "k\ufffd": "v"}
+    mill.write(
+        "t.jsonl",
+        '{"n": null, "k\\u0000": "v", "a": {"y": NaN, "z": [1, null]}, "b": "\\ud800", "text": "t", "id": 1}\n',
+    )
+    (second,) = read(mill, "t.jsonl")[0][DocumentRead]
+    assert (first.metadata, first.content_id) == (second.metadata, second.content_id)
+
+
+def test_a_blank_document_has_no_content(mill):
+    mill.write("a.txt", " \n\u3000\n")
+    found, texts = read(mill, "a.txt")
+    assert texts == [""] and found[DocumentRead][0].content_id == ""
+
+
+def test_replaced_signs_are_noted_once_a_file(mill):
+    mill.write("t.jsonl", jsonl({"id": 1, "text": "a\0b"}, {"id": 2, "text": "\0\0"}))
+    found, _ = read(mill, "t.jsonl")
+    assert [(n.outcome, n.count, Path(n.file).name) for n in found[Note]] == [("replaced_nul", 3, "t.jsonl")]
+
+
+def test_long_texts_go_to_files_of_their_own(mill, monkeypatch):
+    monkeypatch.setattr(reading, "FLUSH_CHARS", 50)
+    for n in range(4):
+        mill.write(f"{n}.txt", f"{n}" * 40)
+    found, texts = read(mill, *(f"{n}.txt" for n in range(4)))
+    assert texts == [f"{n}" * 40 for n in range(4)]
+    assert len({d.path for d in found[DocumentRead]}) == 2
+
+
+def test_gone_files_take_their_rows_along(mill):
+    mill.write("t.jsonl", jsonl({"id": 1, "text": "one"}, {"id": 2, "text": None}, {"id": 3, "text": "three"}))
+    listing = read(mill, "t.jsonl")[0][FileSeen][0].rows_file
+    context, _, _ = mill.context()
+    seen, *gone = read_gone(context, FileGone("t", listing))
+    assert seen.size < 0 and [record.uri.rsplit("#", 1)[1] for record in gone] == ["1", "3"]
+    assert list(read_gone(context, FileGone("a.txt")))[1:] == [DocumentGone("a.txt", "a.txt")]
+
+
+def test_an_unreadable_table_is_one_failure_and_its_rows_stay(mill):
+    mill.write_rows("t.parquet", [("a", "one"), ("b", "two")])
+    mill.run()
+    mill.write("t.parquet", b"nonsense")
+    outcome = mill.run().outcome
+    assert (outcome.documents["listed"], outcome.documents["failed"], len(mill.documents())) == (1, 1, 2)
+    mill.write_rows("t.parquet", [("a", "one")])
+    outcome = mill.run().outcome
+    assert (outcome.documents["unchanged"], outcome.documents["deleted"]) == (1, 1)
+
+
+def test_a_stale_document_goes_with_its_file(mill):
+    mill.write("a.txt", "text")
+    mill.write("b.txt", "other")
+    mill.run()
+    mill.write("a.txt", b"\xff\xfe\x00\xd8" * 3)
+    assert mill.run().outcome.documents["stale"] == 1
+    mill.remove("a.txt")
+    outcome = mill.run().outcome
+    assert outcome.documents["deleted"] == 1 and len(mill.documents()) == len(mill.contents()) == 1
+
+
+def test_a_name_that_is_not_utf8_is_a_dead_letter(mill):
+    import os
+
+    mill.write("good.txt", "text")
+    (mill.source / os.fsdecode(b"caf\xe9.txt")).write_text("text")
+    outcome = mill.run().outcome
+    assert (outcome.documents["indexed"], outcome.documents["failed"]) == (1, 1)
