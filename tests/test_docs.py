@@ -98,4 +98,4 @@ def test_the_blocks_of_the_readme_run_in_order(shell):
 def test_settings_blocks_run_without_the_pipeline(shell):
     for block in blocks(CHECKOUT / "README.md", "sh"):
         if "corpusmill config" in block:
-            assert "window_tokens = 200 (default none)" in shell(["bash", "-euo", "pipefail", "-c"], block)
+            assert "window_tokens = 180 (default none)" in shell(["bash", "-euo", "pipefail", "-c"], block)

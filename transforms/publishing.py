@@ -60,7 +60,7 @@ def _publish(context: RunContext, parts: Parts, refused: str) -> Outcome:
     if recall is not None and recall < floor:
         line = (
             f"recall@10 is {recall:.3f}, below min_recall_at_10 = {floor}; nothing was published. "
-            "Raise nprobe, rerank_factor or pq_bytes"
+            "Raise nprobe, rerank_factor or pq_bytes, or take index = flat"
         )
         return msgspec.structs.replace(draft, refused=line)
     return _swap(context, manifest, draft)

@@ -22,7 +22,7 @@ POINTS = [f"{kind}/before:1" for kind in BEFORE] + [f"{kind}/after:1" for kind i
 
 
 class Corpus:
-    """A published version, the edits, additions and deletes that follow it, and what an undisturbed run makes of them."""
+    """A published version, the edits, additions and deletes after it, and what an undisturbed run makes of them."""
 
     def __init__(self, base: Path) -> None:
         self.before = Mill(base / "before", dict(SETTINGS))
