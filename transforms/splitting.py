@@ -22,9 +22,12 @@ def split_document_shards(shards: Iterable[DocumentShard]) -> Iterator[DocumentS
 
 
 def split_shards(shards: Iterable[Shard], shard_chars: int) -> Iterator[Shard]:
-    """The content shards, those of more than twice `shard_chars` halved and without an index of their own."""
+    """The content shards, those of more than twice `shard_chars` halved and without an index of their own.
+
+    A single content is never divided, however long it is.
+    """
     for shard in shards:
-        if shard.n_chars > 2 * shard_chars and shard.last > shard.first:
+        if shard.n_chars > 2 * shard_chars and shard.n_contents > 1 and shard.last > shard.first:
             middle = (shard.first + shard.last) // 2
             half = msgspec.structs.replace(shard, index=None, index_kind="", training="")
             yield msgspec.structs.replace(half, last=middle)
