@@ -4,10 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+settings.register_profile("no clock", deadline=None)  # a busy machine fails no property
+settings.load_profile("no clock")
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

@@ -18,7 +18,6 @@ from transforms.shards import live_ids, live_rows
 from transforms.store.manifest import Shard, Training
 
 TRAINING_SALT = "training"
-DRIFT_SALT = "drift"
 MAX_DRIFT_ROWS = 8192
 
 

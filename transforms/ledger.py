@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from transforms.columns import strings
 from transforms.records import DocumentRead
 from transforms.store.schemas import LEDGER
 
@@ -40,37 +42,40 @@ def shard_ledger(units: pa.Table, costs: pa.Table, uris: Mapping[str, str]) -> t
     `units` and `costs` lie row by row beside each other. A content is named by one of its documents where a document
     of this run brought it.
     """
-    names = np.asarray(units.column("content_id").to_pylist(), dtype=object)
-    if not len(names):
+    if not units.num_rows:
         return LEDGER.empty_table(), _totals([])
-    starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
-    counts = np.diff(np.r_[starts, len(names)])
-
-    def sums(values: Any) -> list[float]:
-        return [float(value) for value in np.add.reduceat(np.asarray(values, dtype=np.float64), starts)]
-
-    encoded = np.asarray(costs.column("source").to_pylist(), dtype=object) == "encoded"
-    cut = {"n_tokens": sums(units.column("n_tokens")), "seconds": sums(units.column("seconds"))}
-    paid = {
-        column: sums(costs.column(name).to_numpy() * encoded)
-        for column, name in (
-            ("n_tokens", "n_tokens"), ("n_padded_slots", "padded_slots"), ("flops", "flops"),
-            ("attention_flops", "attention_flops"), ("seconds", "seconds"),
-        )
-    }  # fmt: skip
-    n_encoded = sums(encoded)
+    names = strings(units, "content_id")
+    starts = np.flatnonzero([i == 0 or names[i - 1] != name for i, name in enumerate(names)])
+    cut, encoded = _cut_sums(units, starts), _encode_sums(costs, starts)
     rows: list[Row] = []
-    for i, name in enumerate(names[starts]):
-        about = {**ZERO, "uri": uris.get(name, ""), "content_id": name, "n_units": int(counts[i])}
-        rows.append({**about, "stage": "cut", "n_tokens": int(cut["n_tokens"][i]), "seconds": cut["seconds"][i]})
-        own = {column: values[i] for column, values in paid.items()}
-        own |= {column: round(own[column]) for column in ("n_tokens", "n_padded_slots")}
-        reused = int(counts[i] - n_encoded[i])
-        rows.append({**about, **own, "stage": "encode", "n_units": int(n_encoded[i]), "n_units_reused": reused})
+    for i, (start, count) in enumerate(zip(starts, np.diff([*starts, len(names)]), strict=True)):
+        about = {**ZERO, "uri": uris.get(names[start], ""), "content_id": names[start], "n_units": int(count)}
+        rows.append({**about, "stage": "cut", **{name: values[i] for name, values in cut.items()}})
+        paid = {name: values[i] for name, values in encoded.items()}
+        rows.append({**about, "stage": "encode", **paid, "n_units_reused": int(count) - paid["n_units"]})
     totals = _totals(rows)
-    leftover = np.asarray(costs.column("source").to_pylist(), dtype=object) == "leftover"
-    totals["leftover_tokens"] = float((costs.column("n_tokens").to_numpy() * leftover).sum())
+    is_leftover = np.asarray(strings(costs, "source")) == "leftover"
+    totals["leftover_tokens"] = float((costs.column("n_tokens").to_numpy() * is_leftover).sum())
     return pa.Table.from_pylist(rows, LEDGER), totals
+
+
+def _cut_sums(units: pa.Table, starts: NDArray[np.int64]) -> dict[str, list[Any]]:
+    """What cutting each content came to; `starts` are the first rows of the contents."""
+    columns = {name: units.column(name).to_numpy() for name in ("n_tokens", "seconds")}
+    return {name: np.add.reduceat(values, starts).tolist() for name, values in columns.items()}
+
+
+def _encode_sums(costs: pa.Table, starts: NDArray[np.int64]) -> dict[str, list[Any]]:
+    """What encoding each content cost, and how many of its units were encoded in this run."""
+    is_encoded = np.asarray(strings(costs, "source")) == "encoded"
+    columns = {
+        "n_tokens": "n_tokens", "n_padded_slots": "padded_slots", "flops": "flops",
+        "attention_flops": "attention_flops", "seconds": "seconds",
+    }  # fmt: skip
+    sums = {name: np.add.reduceat(costs.column(of).to_numpy() * is_encoded, starts) for name, of in columns.items()}
+    sums["n_units"] = np.add.reduceat(is_encoded.astype(np.int64), starts)
+    sums["n_padded_slots"] = np.round(sums["n_padded_slots"]).astype(np.int64)
+    return {name: values.tolist() for name, values in sums.items()}
 
 
 def _totals(rows: Iterable[Row]) -> dict[str, float]:

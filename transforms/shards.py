@@ -5,6 +5,7 @@ The files depend on the last version and on the contents that came and went, nev
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -35,6 +36,7 @@ from transforms.store.segments import open_vectors, read_ipc, read_table, write_
 from transforms.work_vectors import work_vectors_schema
 
 MAX_SEGMENTS = 16
+NO_UNITS: dict[str, Any] = {"units_segment": "", "units_row": -1, "vectors_segment": "", "vectors_row": -1}
 
 
 class NewUnits(msgspec.Struct):
@@ -169,32 +171,26 @@ def _updated(
         for name, row in live.items()
     }
     for name, (n_units, n_tokens) in _sums_by_content(units).items():
-        before = contents.get(name)
-        contents[name] = Content(
-            content_id=name,
-            n_documents=before.n_documents if before else counts[name],
-            n_chars=before.n_chars if before else gains[name].n_chars,
-            n_tokens=n_tokens,
-            snapshot_segment=before.snapshot_segment if before else "",
-            snapshot_row=before.snapshot_row if before else -1,
-            n_units=n_units,
-            units_segment="",
-            units_row=-1,
-            vectors_segment="",
-            vectors_row=-1,
-            cut_recipe=context.cut_recipe,
-            encode_recipe=context.encode_recipe,
+        row = contents[name] if name in live else _new_content(gains[name], counts[name])
+        row = msgspec.structs.replace(row, n_units=n_units, n_tokens=n_tokens, **NO_UNITS)
+        contents[name] = msgspec.structs.replace(
+            row, cut_recipe=context.cut_recipe, encode_recipe=context.encode_recipe
         )
     return contents
+
+
+def _new_content(gain: ContentChange, n_documents: int) -> Content:
+    """A content whose text is not stored yet."""
+    return Content(
+        gain.content_id, n_documents, gain.n_chars, 0, "", -1, 0, **NO_UNITS, cut_recipe="", encode_recipe=""
+    )
 
 
 def _kept(context: RunContext, row: Content) -> Content:
     """A content that was not made anew. Vectors of another encoder are let go, since they must not meet new ones."""
     if row.encode_recipe == context.encode_recipe:
         return row
-    return msgspec.structs.replace(
-        row, n_units=0, units_segment="", units_row=-1, vectors_segment="", vectors_row=-1, cut_recipe=""
-    )
+    return msgspec.structs.replace(row, n_units=0, **NO_UNITS, cut_recipe="")
 
 
 def _sums_by_content(units: pa.Table) -> dict[str, tuple[int, int]]:
