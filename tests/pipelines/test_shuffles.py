@@ -1,0 +1,74 @@
+"""What crosses a shuffle is small and plain, whatever the documents are like: limits of Flink, kept on every runner."""
+
+import json
+
+import pytest
+from apache_beam.portability import common_urns
+from apache_beam.runners.pipeline_context import PipelineContext
+from mill import Mill
+
+from pipelines.graph import build
+from transforms import stages
+from transforms.records import RecordCoder
+
+MAX_RECORD_BYTES = 256 * 1024
+MAX_GROUP_BYTES = 8 * 1024 * 1024
+
+
+def plant_nasty_corpus(mill: Mill) -> None:
+    """A document of 20 MB, 3,000 tiny ones with uris of 700 letters, and a table of 5,000 rows with long ids."""
+    words = "extraordinarily " * 100
+    mill.write("book.txt", "\n\n".join(f"{number} {words}" for number in range(20_000_000 // len(words) + 1)))
+    for number in range(3_000):
+        mill.write(f"{'deep and long/' * 35}{'name' * 50}{number}.txt", f"text {number % 700}")
+    rows = ({"id": f"{'key' * 60}{n}", "text": f"row {n % 800}", "tag": "x" * 500} for n in range(5_000))
+    mill.write("rows.jsonl", "\n".join(json.dumps(row) for row in rows))
+
+
+@pytest.fixture
+def sizes(monkeypatch):
+    """Bytes of every record that was encoded for a shuffle, and of all records that came out together under one key."""
+    records: list[int] = []
+    groups: list[int] = []
+    encode = RecordCoder.encode
+
+    def spy(name: str, position: int) -> None:
+        real = getattr(stages, name)
+
+        def call(*args):
+            groups.append(sum(len(encode(RecordCoder(), record)) for record in args[position]))
+            return real(*args)
+
+        monkeypatch.setattr(stages, name, call)
+
+    for name, position in (("resolve", 1), ("plan_shard", 2), ("write_shard", 2), ("write_documents", 2)):
+        spy(name, position)
+    monkeypatch.setattr(RecordCoder, "encode", lambda self, value: records.append(len(e := encode(self, value))) or e)
+    return records, groups
+
+
+def test_records_and_groups_stay_small(mill, sizes):
+    plant_nasty_corpus(mill)
+    mill.settings = {"window_tokens": 180, "hashing_dimension": 64, "recall_queries": 20, "max_failures": "20%"}
+    report = mill.run()
+    assert report.documents["listed"] == 8_001
+    records, groups = sizes
+    assert max(records) <= MAX_RECORD_BYTES
+    assert len(groups) >= 4 and max(groups) <= MAX_GROUP_BYTES
+
+
+def test_every_shuffled_element_has_the_plain_coder(turned, monkeypatch):
+    built = []
+    monkeypatch.setattr(
+        "pipelines.graph.build", lambda pipeline, *rest: built.append(pipeline) or build(pipeline, *rest)
+    )
+    turned.write("new.md", "something new")
+    turned.run()
+    components = built[0].to_runner_api().components
+    coders = PipelineContext(components).coders
+    shuffles = [t for t in components.transforms.values() if t.spec.urn == common_urns.primitives.GROUP_BY_KEY.urn]
+    assert len(shuffles) >= 8
+    for transform in shuffles:
+        (name,) = transform.inputs.values()
+        coder = str(coders.get_by_id(components.pcollections[name].coder_id))
+        assert "RecordCoder" in coder and "Pickle" not in coder, f"{transform.unique_name}: {coder}"
