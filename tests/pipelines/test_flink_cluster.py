@@ -9,7 +9,7 @@ import pytest
 from engines import FlinkCluster, JobServer, find_engine, worker_environment
 from mill import Mill, prose
 
-pytestmark = [pytest.mark.soak, pytest.mark.engine, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.soak, pytest.mark.engine, pytest.mark.timeout(2400)]
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def find_sdist() -> Path:
 
 def test_a_killed_task_manager_costs_no_document(cluster, tmp_path):
     running, server, worker = cluster
-    settings = {"work_item_tokens": 4096}
+    settings = {"work_item_tokens": 2048}
     here = Mill(tmp_path, settings)
-    for number in range(1_500):
+    for number in range(400):
         here.write(f"doc{number}.md", f"# Document {number}\n\n{prose(f'd{number}', 400)}\n")
     expected = here.run()
     there = Mill(tmp_path / "there", {**settings, "input": [f"{here.source}/**"]})
