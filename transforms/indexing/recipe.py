@@ -20,6 +20,9 @@ TRAINING_ROWS_PER_LIST = 64
 MAX_HOLDOUT_ROWS = 2048
 HOLDOUT_EVERY = 16
 
+LEAST_CODE_BYTES = 48
+"""What a code has by default where it divides the vectors; shorter codes of short vectors lose too many neighbours."""
+
 Kind = Literal["flat", "ivfpq"]
 
 
@@ -97,16 +100,16 @@ def _takes_ivfpq(settings: IndexSettings, n_units: int, is_trained: bool) -> boo
 
 
 def code_bytes(settings: IndexSettings, dimension: int) -> int:
-    """Bytes of a vector's code: as set, or one for every eight components or a few more.
+    """Bytes of a vector's code: as set, or at most 48, or an eighth of the components of longer vectors.
 
     :raises SettingsError: `pq_bytes` does not divide `dimension`.
 
     >>> code_bytes(IndexSettings(), 384), code_bytes(IndexSettings(), 100)
-    (48, 10)
+    (48, 25)
     """
     divisors = [n for n in range(1, dimension + 1) if dimension % n == 0]
     if settings.pq_bytes is None:
-        return max(n for n in divisors if n <= max(1, dimension // 8))
+        return max(n for n in divisors if n <= max(LEAST_CODE_BYTES, dimension // 8))
     if settings.pq_bytes not in divisors:
         choices = ", ".join(map(str, divisors))
         raise SettingsError(

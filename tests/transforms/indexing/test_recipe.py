@@ -60,7 +60,7 @@ def test_pq_bytes_must_divide_the_dimension():
 def test_unset_pq_bytes_fit_any_dimension(dimension):
     n_bytes = plan_index(IndexSettings(index="ivfpq"), dimension, 20_000).pq_bytes
     assert dimension % n_bytes == 0
-    assert n_bytes <= max(1, dimension / 8)
+    assert n_bytes <= max(48, dimension / 8)
 
 
 def test_a_recipe_accepts_its_own_training_at_any_number_of_lists():
