@@ -16,7 +16,7 @@ from transforms.context import EncoderCosts, RunContext
 from transforms.extraction import extractor_identity, format_of, is_table
 from transforms.indexing.recipe import VERSION as INDEX_VERSION
 from transforms.indexing.recipe import code_bytes
-from transforms.layout import first_document_shards, first_shards
+from transforms.layout import expected_documents, first_document_shards, first_shards
 from transforms.listing import ListedFile, total_bytes
 from transforms.recipes import Recipe, make_recipes
 from transforms.settings import IndexSettings
@@ -104,10 +104,11 @@ def encoder_costs(settings: EncoderSettings) -> EncoderCosts:
 
 
 def _document_shards(base: Manifest | None, listing: Sequence[ListedFile]) -> list[DocumentShard]:
-    if base is not None:
-        return list(split_document_shards(base.document_shards))
     tables = [file for file in listing if is_table(format_of(file.file, None) or "")]
-    return list(first_document_shards(len(listing) - len(tables), total_bytes(tables)))
+    found = len(listing) - len(tables), total_bytes(tables)
+    if base is None:
+        return list(first_document_shards(*found))
+    return list(split_document_shards(base.document_shards, expected_documents(*found)))
 
 
 def _shards(settings: Settings, base: Manifest | None, listing: Sequence[ListedFile]) -> list[Shard]:

@@ -34,9 +34,18 @@ def ranges(n_shards: int) -> list[tuple[int, int]]:
     return [(first, first + width - 1) for first in range(0, N_BUCKETS, width)]
 
 
+def expected_documents(n_files: int, table_bytes: int) -> float:
+    """A guess at how many documents `n_files` and tables of `table_bytes` hold.
+
+    >>> expected_documents(10, 4096)
+    14.0
+    """
+    return n_files + table_bytes / BYTES_PER_ROW
+
+
 def first_document_shards(n_files: int, table_bytes: int) -> list[DocumentShard]:
     """Empty document shards for a corpus of `n_files` documents beside tables of `table_bytes`."""
-    n_shards = power_of_two_at_least((n_files + table_bytes / BYTES_PER_ROW) / DOCUMENTS_PER_SHARD)
+    n_shards = power_of_two_at_least(expected_documents(n_files, table_bytes) / DOCUMENTS_PER_SHARD)
     return [DocumentShard(first, last) for first, last in ranges(n_shards)]
 
 

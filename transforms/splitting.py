@@ -5,20 +5,25 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from transforms.layout import DOCUMENTS_PER_SHARD
-from transforms.store.manifest import DocumentShard, Shard
+from transforms.store.manifest import N_BUCKETS, DocumentShard, Shard
 
 SPLIT_DOCUMENTS = 4 * DOCUMENTS_PER_SHARD
 
 
-def split_document_shards(shards: Iterable[DocumentShard]) -> Iterator[DocumentShard]:
-    """The shards of the documents table, the large ones among them halved."""
+def split_document_shards(shards: Iterable[DocumentShard], n_expected: float = 0) -> Iterator[DocumentShard]:
+    """The shards of the documents table, the large ones among them in halves, quarters and so on.
+
+    A shard is large by the documents that it holds, or by its part of the `n_expected` that the listing suggests: all
+    that a run reads for one shard meets under one key.
+    """
     for shard in shards:
-        if shard.documents and shard.documents.n_rows > SPLIT_DOCUMENTS and shard.last > shard.first:
-            middle = (shard.first + shard.last) // 2
-            yield msgspec.structs.replace(shard, last=middle)
-            yield msgspec.structs.replace(shard, first=middle + 1)
-        else:
-            yield shard
+        n_held = shard.documents.n_rows if shard.documents else 0
+        width = shard.last - shard.first + 1
+        n_documents = max(n_held, n_expected * width / N_BUCKETS)
+        while n_documents > SPLIT_DOCUMENTS and width > 1:
+            n_documents, width = n_documents / 2, width // 2
+        for first in range(shard.first, shard.last + 1, width):
+            yield msgspec.structs.replace(shard, first=first, last=min(first + width - 1, shard.last))
 
 
 def split_shards(shards: Iterable[Shard], shard_chars: int) -> Iterator[Shard]:

@@ -41,3 +41,15 @@ def test_document_shards_split_by_their_number_of_documents():
     assert [half.name for half in halves] == ["0000-07ff", "0800-0fff"]
     assert {half.documents for half in halves} == {FileEntry("d", "0", 1, SPLIT_DOCUMENTS + 1)}
     assert list(split_document_shards([DocumentShard(0, 4095)])) == [DocumentShard(0, 4095)]
+
+
+@given(st.integers(0, 12), st.integers(0, 10**6), st.floats(0, 1e7))
+def test_no_document_shard_meets_too_many_documents_under_one_key(power, n_held, n_expected):
+    shards = [DocumentShard(*span, FileEntry("d", "0", 1, n_held // 2**power)) for span in ranges(2**power)]
+    after = list(split_document_shards(shards, n_expected))
+    assert covered(after) == list(range(N_BUCKETS))
+    n_each = max(n_held, n_expected) / len(after)
+    assert n_each <= SPLIT_DOCUMENTS + 1 or len(after) == N_BUCKETS
+    assert list(split_document_shards([DocumentShard(s.first, s.last) for s in after], n_expected)) == [
+        DocumentShard(s.first, s.last) for s in after
+    ]
