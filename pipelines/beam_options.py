@@ -8,6 +8,11 @@ from models.errors import SettingsError
 from pipelines.wording import suggestion
 
 DEFAULT_RUNNER = "FnApiRunner"
+JOB_SERVER_FLAGS = (
+    "--execution_mode_for_batch", "--execution_retry_delay", "--max_bundle_size", "--number_of_execution_retries",
+    "--object_reuse", "--operator_chaining", "--re_iterable_group_by_key_result",
+)  # fmt: skip
+"""Flags that Beam's job server for Flink takes and Beam for Python does not know."""
 
 
 def beam_arguments(flags: Sequence[str], known_here: Sequence[str] = ()) -> list[str]:
@@ -51,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
             raise SettingsError(f"Beam option: {message}")
 
     parser: argparse.ArgumentParser = Parser(allow_abbrev=False, add_help=False)
+    for flag in JOB_SERVER_FLAGS:
+        parser.add_argument(flag, nargs="?")
     for options in {str(options): options for options in PipelineOptions.__subclasses__()}.values():
         options._add_argparse_args(parser)
     return parser

@@ -16,6 +16,13 @@ def test_what_beam_knows_is_passed_on_as_it_was_given():
     assert beam_arguments([*flags, "--runner=FnApiRunner"]) == [*flags, "--runner=FnApiRunner"]
 
 
+def test_flags_of_the_flink_job_server_are_passed_on():
+    flags = ["--runner=PortableRunner", "--parallelism=2", "--execution_mode_for_batch=BATCH_FORCED"]
+    assert beam_arguments(flags) == flags
+    with pytest.raises(SettingsError, match="did you mean --execution_mode_for_batch"):
+        beam_arguments(["--execution_mode_for_batches=BATCH_FORCED"])
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
