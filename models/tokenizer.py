@@ -165,6 +165,18 @@ def load_tokenizer(settings: EncoderSettings) -> Tokenizer:
     return WordPieceTokenizer(definition, limit) if is_bert else ModelTokenizer(definition, limit)
 
 
+def load_budget_tokenizer(name: str, encoders: Tokenizer) -> Tokenizer:
+    """The tokenizer that windows are counted with: `encoders` for 'encoder', else 'tiktoken:' and an encoding's name.
+
+    Raises SettingsError for an unknown name, ModelError when the vocabulary is out of reach.
+    """
+    if name == "encoder":
+        return encoders
+    from models.tiktoken_tokenizer import load_tiktoken
+
+    return load_tiktoken(name.removeprefix("tiktoken:"))
+
+
 def empty_tokens() -> Tokens:
     """The tokens of a text without any."""
     none = np.empty(0, np.int64)

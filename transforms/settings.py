@@ -38,6 +38,13 @@ class ChunkingSettings(Section):
         int | None,
         Field(gt=0, description="content tokens of a unit at most; none takes the encoder's limit less its overhead"),
     ] = None
+    budget_tokenizer: Annotated[
+        str,
+        Field(
+            pattern=r"^(encoder|tiktoken:[A-Za-z0-9_.-]+)$",
+            description="what window_tokens, overlap_tokens and min_tokens are counted with: 'encoder', or an LLM's tokens as 'tiktoken:cl100k_base', counted where they stand in the document; units over the encoder's own limit are split",
+        ),
+    ] = "encoder"
     overlap_tokens: Annotated[int, Field(ge=0, description="content tokens that neighbouring units share at most")] = 0
     min_tokens: Annotated[
         int, Field(ge=0, description="units below this many tokens join a neighbour of the same section")
@@ -46,6 +53,12 @@ class ChunkingSettings(Section):
     max_context_tokens: Annotated[
         int, Field(ge=0, description="tokens a prefix (headings, table header) may take at most")
     ] = 64
+
+    @model_validator(mode="after")
+    def _budget_has_a_window(self) -> Self:
+        if self.budget_tokenizer != "encoder" and self.window_tokens is None:
+            raise ValueError(f"budget_tokenizer = {self.budget_tokenizer!r} has no limit of its own; set window_tokens")
+        return self
 
     @model_validator(mode="after")
     def _overlap_below_window(self) -> Self:
@@ -65,7 +78,10 @@ class IndexSettings(Section):
     min_ivf_units: Annotated[int, Field(gt=0, description="units from which auto takes IVF-PQ")] = 20_000
     pq_bytes: Annotated[
         int | None,
-        Field(gt=0, description="bytes of one product-quantizer code; none takes one for every eight components"),
+        Field(
+            gt=0,
+            description="bytes of one product-quantizer code; none takes the most up to 48, or up to an eighth of the components",
+        ),
     ] = None
     nprobe: Annotated[int, Field(gt=0, description="inverted lists read per query")] = 32
     rerank_factor: Annotated[

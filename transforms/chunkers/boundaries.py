@@ -79,8 +79,11 @@ class Boundaries:
 
     def _clean_at(self, positions: Iterable[int]) -> NDArray[np.int64]:
         measured = self._measured
-        indices = np.append(measured.starts, len(measured.text)).searchsorted(np.fromiter(positions, np.int64))
-        return np.unique(indices[measured.is_clean[indices]])
+        places = np.fromiter(positions, np.int64)
+        indices = np.append(measured.starts, len(measured.text)).searchsorted(places)
+        # A token of many marks may begin before the place, where no cut is.
+        is_between = np.append(0, measured.ends)[indices] <= places
+        return np.unique(indices[is_between & measured.is_clean[indices]])
 
     @cached_property
     def _after_white_space(self) -> NDArray[np.int64]:

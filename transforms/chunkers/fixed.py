@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transforms.chunkers.fitting import Fitter
 from transforms.chunkers.headings import HeadingPaths
 from transforms.chunkers.measuring import MeasuredText
 from transforms.chunkers.protocol import Piece
@@ -57,8 +58,9 @@ class FixedChunker:
     window: int
     overlap: int = 0
     name = "fixed"
+    max_context_tokens = 0
 
-    def cut(self, snapshot: Snapshot, measured: MeasuredText) -> Iterator[Piece]:
+    def cut(self, snapshot: Snapshot, measured: MeasuredText, fitter: Fitter) -> Iterator[Piece]:
         headings = HeadingPaths(snapshot, measured.counts)
-        for start, end in window_spans(measured, self.window, self.overlap):
+        for start, end in fitter.fit(window_spans(measured, self.window, self.overlap)):
             yield Piece(start, end, heading_path=headings.at(start))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,28 +16,39 @@ VERSION = 1
 class MeasuredText:
     """A text with its tokens. A token index names the place before that token, `n_tokens` the text's end.
 
-    `is_clean` (n_tokens + 1,) marks the indices at which a cut parts neither a word nor a grapheme cluster, so that
-    the tokens on both sides stay what they are in the whole. `counts` collects what cutting had to do.
+    `is_clean`, bool (n_tokens + 1,), marks the indices at which a cut parts neither a word nor a grapheme cluster, so
+    that the tokens on both sides stay what they are in the whole. `counts` collects what cutting had to do.
     """
 
-    def __init__(self, text: str, tokenizer: Tokenizer) -> None:
+    def __init__(self, text: str, tokenizer: Tokenizer, graphemes: Graphemes | None = None) -> None:
         tokens = tokenizer.tokenize(text)
         self.text = text
         self.starts, self.ends = tokens.starts, tokens.ends
         self.n_tokens = len(tokens.starts)
         self.counts: Counter[str] = Counter()
         self._tokenizer = tokenizer
-        self._graphemes = Graphemes(text)
+        self.graphemes = graphemes or Graphemes(text)
         self._positions = np.append(tokens.starts, len(text))
         self._positions[0] = 0
-        self._words = np.flatnonzero(np.append(tokens.word_starts, True))
-        self._words[:1] = 0
-        self._word_positions = np.append(tokens.starts, len(text))[self._words]
-        self._word_ends = np.append(0, self.ends)[self._words]
-        self.is_clean = self._clean_indices()
-        self.clean = np.flatnonzero(self.is_clean)
+        self._word_starts = tokens.word_starts
         self._segment_ends = np.append(tokens.forced_cuts, self.n_tokens)
+        self._forced_places = self._positions[tokens.forced_cuts]
         self._count_forced_cuts(tokens.forced_cuts, tokens.word_starts)
+
+    @cached_property
+    def is_clean(self) -> NDArray[np.bool_]:
+        is_clean = np.zeros(self.n_tokens + 1, np.bool_)
+        is_clean[self._words] = True
+        is_clean[1:-1] &= self.starts[1:] >= self.ends[:-1]
+        if self.graphemes.inside.size:
+            is_clean &= ~np.isin(self._positions, self.graphemes.inside)
+        is_clean[[0, -1]] = True
+        return is_clean
+
+    @cached_property
+    def clean(self) -> NDArray[np.int64]:
+        """The clean token indices, sorted."""
+        return np.flatnonzero(self.is_clean)
 
     def position(self, index: int) -> int:
         """The code point at which the token begins; what lies between two tokens belongs to the one before."""
@@ -77,6 +89,19 @@ class MeasuredText:
             counts[row] = self._count_with_cut_words(int(starts[row]), int(ends[row]), int(first[row]), int(last[row]))
         return counts
 
+    def count_alone(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Content tokens of each `text[start:end]` as the encoder counts it, int64 (n,)."""
+        if self._tokenizer.is_word_local:
+            return self.count_spans(starts, ends)
+        slices = [self.text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return self._tokenizer.count(slices).astype(np.int64)
+
+    def has_forced_cut(self, start: int, end: int) -> bool:
+        """Whether the span holds a word in pieces that no unit may hold together."""
+        places = self._forced_places
+        row = int(places.searchsorted(start, "right")) if places.size else 0
+        return row < len(places) and int(places[row]) < end
+
     def surplus(self, start: int, index: int) -> int:
         """Tokens from `start` on beyond those from `index` on: what cutting a word in two has added."""
         if self.is_clean[index] and self._positions[index] == start:
@@ -91,13 +116,13 @@ class MeasuredText:
         """
         index = min(self.index_at(start) + max_tokens, end_index)
         wanted = self.position(index)
-        while (end := self._graphemes.floor(self.position(index))) > start:
+        while (end := self.graphemes.floor(self.position(index))) > start:
             surplus = self.count(start, end) - max_tokens
             if surplus <= 0:
                 self.counts["moved_cuts"] += end != wanted
                 return end
             index = max(self.index_at(end) - surplus, 0)
-        end = min(self._graphemes.ceil(start + 1), self.position(end_index))
+        end = min(self.graphemes.ceil(start + 1), self.position(end_index))
         if self.count(start, end) <= max_tokens:
             self.counts["moved_cuts"] += 1
             return end
@@ -106,7 +131,7 @@ class MeasuredText:
 
     def grapheme_floor(self, position: int) -> int:
         """The last cluster boundary at or before `position`."""
-        return self._graphemes.floor(position)
+        return self.graphemes.floor(position)
 
     def _cut_cluster(self, start: int, end: int, max_tokens: int) -> int:
         """The last position before `end` with at most `max_tokens` from `start` on, at least one code point further."""
@@ -125,20 +150,38 @@ class MeasuredText:
         n_cut = int(self._tokenizer.count(fragments).sum()) if fragments else 0
         return int(self._words[last] - self._words[first]) + n_cut
 
-    def _clean_indices(self) -> NDArray[np.bool_]:
-        is_clean = np.zeros(self.n_tokens + 1, np.bool_)
-        is_clean[self._words] = True
-        is_clean[1:-1] &= self.starts[1:] >= self.ends[:-1]
-        if self._graphemes.inside.size:
-            is_clean &= ~np.isin(self._positions, self._graphemes.inside)
-        is_clean[[0, -1]] = True
-        return is_clean
+    @cached_property
+    def _words(self) -> NDArray[np.int64]:
+        words = np.flatnonzero(np.append(self._word_starts, True))
+        words[:1] = 0
+        return words
+
+    @cached_property
+    def _word_positions(self) -> NDArray[np.int64]:
+        return np.append(self.starts, len(self.text))[self._words]
+
+    @cached_property
+    def _word_ends(self) -> NDArray[np.int64]:
+        return np.append(0, self.ends)[self._words]
 
     def _count_forced_cuts(self, forced_cuts: NDArray[np.int64], word_starts: NDArray[np.bool_]) -> None:
         if not forced_cuts.size:
             return
         own = np.setdiff1d(np.flatnonzero(word_starts), forced_cuts)
         self.counts["cut_words"] += len(np.unique(own.searchsorted(forced_cuts)))
-        inside = np.isin(self._positions[forced_cuts], self._graphemes.inside).sum()
+        inside = np.isin(self._positions[forced_cuts], self.graphemes.inside).sum()
         if inside:
             self.counts["cut_graphemes"] += int(inside)
+
+
+class BudgetText(MeasuredText):
+    """A text measured by a tokenizer that only limits windows: a slice counts the tokens that it touches in the text.
+
+    So windows are those of the whole text's tokens, and a slice read alone may come to a few more or less.
+    """
+
+    def count(self, start: int, end: int) -> int:
+        return int(self.starts.searchsorted(end)) - int(self.ends.searchsorted(start, "right"))
+
+    def count_spans(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.starts.searchsorted(ends) - self.ends.searchsorted(starts, "right")

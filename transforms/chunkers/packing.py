@@ -15,9 +15,11 @@ class Packer:
     sentence that fits is never parted. Overlap is whole pieces: as many as fit beside the next piece.
     """
 
-    def __init__(self, measured: MeasuredText, max_tokens: int, overlap: int = 0) -> None:
+    def __init__(
+        self, measured: MeasuredText, max_tokens: int, overlap: int = 0, boundaries: Boundaries | None = None
+    ) -> None:
         self._measured = measured
-        self._boundaries = Boundaries(measured)
+        self._boundaries = boundaries or Boundaries(measured)
         self._max_tokens = max_tokens
         self._overlap = overlap
 

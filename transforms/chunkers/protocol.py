@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
+from transforms.chunkers.fitting import Fitter
 from transforms.chunkers.measuring import MeasuredText
 from transforms.elements import Snapshot
 
@@ -17,7 +18,10 @@ class Piece(NamedTuple):
 
 
 class Chunker(Protocol):
-    """Cuts one measured document. Pieces come in order, cover all its tokens, and hold at most `window` of them."""
+    """Cuts one measured document. Pieces come in order, cover all its tokens, and hold at most `window` of them.
+
+    Windows are counted in the tokens of `measured`, contexts in the encoder's.
+    """
 
     @property
     def name(self) -> str:
@@ -27,5 +31,9 @@ class Chunker(Protocol):
     def window(self) -> int:
         """Content tokens of a piece at most."""
 
-    def cut(self, snapshot: Snapshot, measured: MeasuredText) -> Iterator[Piece]:
-        """Yields the pieces; `measured` holds the tokens of the snapshot's text and collects counts."""
+    @property
+    def max_context_tokens(self) -> int:
+        """Tokens that the context of a piece takes of the encoder's input at most."""
+
+    def cut(self, snapshot: Snapshot, measured: MeasuredText, fitter: Fitter) -> Iterator[Piece]:
+        """Yields the pieces, whose spans are those that `fitter` leaves; `measured` collects counts."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transforms.chunkers.fitting import Fitter
 from transforms.chunkers.headings import HeadingPaths
 from transforms.chunkers.measuring import MeasuredText
 from transforms.chunkers.packing import Packer
@@ -19,8 +20,9 @@ class RecursiveChunker:
     window: int
     overlap: int = 0
     name = "recursive"
+    max_context_tokens = 0
 
-    def cut(self, snapshot: Snapshot, measured: MeasuredText) -> Iterator[Piece]:
+    def cut(self, snapshot: Snapshot, measured: MeasuredText, fitter: Fitter) -> Iterator[Piece]:
         headings = HeadingPaths(snapshot, measured.counts)
-        for start, end in Packer(measured, self.window, self.overlap).pack(0, measured.n_tokens):
+        for start, end in fitter.fit(Packer(measured, self.window, self.overlap).pack(0, measured.n_tokens)):
             yield Piece(start, end, heading_path=headings.at(start))

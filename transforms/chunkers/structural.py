@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from models.tokenizer import Tokenizer
 from transforms.chunkers.contexts import Contexts
+from transforms.chunkers.fitting import Fitter
 from transforms.chunkers.headings import HeadingPaths
 from transforms.chunkers.measuring import MeasuredText
 from transforms.chunkers.packing import Packer
@@ -31,14 +32,15 @@ class StructuralChunker:
     max_context_tokens: int = 64
     name = "structural"
 
-    def cut(self, snapshot: Snapshot, measured: MeasuredText) -> Iterator[Piece]:
+    def cut(self, snapshot: Snapshot, measured: MeasuredText, fitter: Fitter) -> Iterator[Piece]:
         headings = HeadingPaths(snapshot, measured.counts)
         contexts = Contexts(self.tokenizer, self.max_context_tokens, measured.counts)
         packer = Packer(measured, self.window, self.overlap)
         for part in group_blocks(snapshot, measured, self.window, self.min_tokens):
             above = headings.headings_at(measured.position(part.body))
             path = tuple(heading.name for heading in above)
-            for start, end in packer.pack(part.start, part.end, glued=part.body, overlaps=part.is_text):
+            spans = packer.pack(part.start, part.end, glued=part.body, overlaps=part.is_text)
+            for start, end in fitter.fit(spans, glued=measured.position(part.body)):
                 hidden = tuple(heading.name for heading in above if heading.end <= start)
                 context = contexts.make(hidden if self.heading_prefix else (), _header(snapshot, part, start))
                 yield Piece(start, end, context, path)

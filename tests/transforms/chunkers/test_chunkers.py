@@ -237,6 +237,7 @@ def test_a_prompt_is_reserved(tokenizers):
         ({"window_tokens": 254}, False),
         ({"min_tokens": 9, "heading_prefix": False, "max_context_tokens": 9}, False),
         ({"chunker": "recursive"}, True),
+        ({"window_tokens": 254, "budget_tokenizer": "tiktoken:cl100k_base"}, True),
     ],
 )
 def test_identity_changes_with_what_decides_the_units(tokenizers, chosen, is_other):
@@ -244,3 +245,49 @@ def test_identity_changes_with_what_decides_the_units(tokenizers, chosen, is_oth
         return make_cutter(ChunkingSettings(**{"chunker": "fixed", **extra}), tokenizers["minilm"]).identity
 
     assert (identity(**chosen) != identity()) == is_other
+
+
+def test_a_budget_counts_windows_in_an_llms_tokens_and_units_in_the_encoders(tokenizers):
+    text = "The unaffable embeddings of " * 200
+    chosen = {"chunker": "fixed", "window_tokens": 50, "overlap_tokens": 10, "budget_tokenizer": "tiktoken:cl100k_base"}
+    document = cut(Snapshot(text), tokenizers["minilm"], **chosen)
+    starts, ends = tokenizers["tiktoken"].offsets(text.rstrip())
+    assert [(unit.start, unit.end) for unit in document.units] == [
+        (starts[first], ends[min(first + 49, len(ends) - 1)]) for first in range(0, len(starts) - 10, 40)
+    ]
+    assert [unit.n_tokens for unit in document.units] == tokenizers["minilm"].count(texts_of(document)).tolist()
+    assert not document.counts
+
+
+def test_a_unit_over_the_encoders_limit_is_split_at_the_best_boundary(tokenizers):
+    text = "# Guide\n\n## Install\n\n" + "One two three four five six seven. " * 120
+    chosen = {"window_tokens": 400, "budget_tokenizer": "tiktoken:cl100k_base"}
+    document = cut(text, tokenizers["minilm"], **chosen)
+    assert document.counts == {"over_limit_units": 2}
+    assert all(unit.text.endswith("seven.") for unit in document.units)
+    assert {unit.context for unit in document.units[1:]} == {"Guide > Install"}
+    assert all(unit.n_tokens <= 190 for unit in document.units)
+
+
+def test_small_neighbours_merge_by_the_budget(tokenizers):
+    text = "# A\n\nunaffable unaffable\n\n" + "long " * 40
+    chosen = {"window_tokens": 60, "budget_tokenizer": "tiktoken:cl100k_base"}
+    n_tokens = len(tokenizers["tiktoken"].offsets("# A\n\nunaffable unaffable\n\n")[0])
+    assert len(cut(text, min_tokens=n_tokens, **chosen).units) == 2
+    assert len(cut(text, min_tokens=n_tokens + 1, **chosen).units) == 1
+
+
+def test_what_the_encoder_sees_nothing_in_is_no_unit(tokenizers):
+    text = "word " * 20 + "\u200b" * 90
+    chosen = {"chunker": "fixed", "window_tokens": 20, "budget_tokenizer": "tiktoken:cl100k_base"}
+    document = cut(Snapshot(text), tokenizers["minilm"], **chosen)
+    assert all(unit.n_tokens for unit in document.units) and document.counts["units_without_tokens"] > 0
+
+
+def test_a_budget_needs_a_window():
+    with pytest.raises(ValueError, match="has no limit of its own; set window_tokens"):
+        ChunkingSettings(budget_tokenizer="tiktoken:cl100k_base")
+    with pytest.raises(ValueError, match="budget_tokenizer"):
+        ChunkingSettings(budget_tokenizer="cl100k_base", window_tokens=9)
+    with pytest.raises(SettingsError, match="tiktoken has no encoding 'x'"):
+        cut("text", budget_tokenizer="tiktoken:x", window_tokens=9)
