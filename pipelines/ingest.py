@@ -3,25 +3,27 @@
 import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import msgspec
 
 from models.errors import ConflictError, RefusedError, SettingsError
+from pipelines.beam_options import beam_arguments
 from pipelines.config import Settings
 from pipelines.progress import Progress
 from pipelines.run_context import make_context
 from pipelines.run_graph import run_graph
 from pipelines.run_plan import check_recipes, find_changes, touched_shards
 from pipelines.run_progress import RunProgress
+from transforms.attempts import dead_runs, spent_by, unsettled
 from transforms.changes import Changes, write_changes
 from transforms.context import RunContext, open_store
 from transforms.listing import ListedFile, list_files
 from transforms.outcome import Outcome, read_outcome
 from transforms.store.files import Store
-from transforms.store.lease import Lease, expired_runs
+from transforms.store.lease import RUNS, Lease
 from transforms.store.manifest import Manifest
 from transforms.store.pointer import check_publishable, read_pointer
 from transforms.store.versions import load_manifest
@@ -56,6 +58,7 @@ def run_ingest(
     `ConflictError` where another run published first; the old version is current after each of them.
     """
     started = time.monotonic()
+    beam_args = beam_arguments(beam_args or [])
     store = open_store(_local_root(root))
     check_publishable(store)
     base, sha256 = _current(store)
@@ -66,12 +69,11 @@ def run_ingest(
     changes = find_changes(context, base, listing, has_other_work=any(touched))
     context = dataclasses.replace(context, n_unchanged=changes.n_unchanged)
     if base is not None and changes.is_empty and not any(touched):
-        _sweep_dead_runs(store, context.run)
-        return _nothing_changed(base, changes, started)
+        return _nothing_changed(store, base, changes, started)
     with Lease(store, context.run):
-        outcome = _run(context, changes, touched, beam_args or [], watch)
+        outcome = _run(context, changes, touched, beam_args, watch)
         _raise_refusal(outcome)
-        _sweep_dead_runs(store, context.run)
+        _sweep(store, outcome.settled_runs)
     return _report(outcome, started)
 
 
@@ -122,18 +124,20 @@ def _raise_refusal(outcome: Outcome) -> None:
         raise RefusedError(outcome.refused)
 
 
-def _sweep_dead_runs(store: Store, own: str) -> None:
-    """Remove what dead runs left: this run has taken over what it could use."""
-    for record in expired_runs(store):
-        if record.run != own:
-            store.delete_folder(f"runs/{record.run}")
+def _sweep(store: Store, runs: Iterable[str]) -> None:
+    """Remove what dead runs left, when nobody can use it any more."""
+    for run in runs:
+        store.delete_folder(f"{RUNS}/{run}")
 
 
-def _nothing_changed(base: Manifest, changes: Changes, started: float) -> IngestReport:
+def _nothing_changed(store: Store, base: Manifest, changes: Changes, started: float) -> IngestReport:
+    dead = dead_runs(store, own="")
+    wasted = spent_by(store, unsettled(dead, base))
+    _sweep(store, dead)
     documents = dict.fromkeys(("listed", "indexed", "unchanged", "empty", "failed", "deleted", "stale"), 0)
     documents |= {"listed": changes.n_unchanged, "unchanged": changes.n_unchanged}
     units = {"total": sum(shard.n_units for shard in base.shards), "encoded": 0, "reused": 0, "removed": 0}
-    tokens = dict.fromkeys(("cut", "encoded", "padded_slots", "wasted"), 0)
+    tokens = {**dict.fromkeys(("cut", "encoded", "padded_slots"), 0), "wasted": wasted}
     seconds = {**dict.fromkeys(("read", "cut", "encode", "index"), 0.0), "wall": time.monotonic() - started}
     return IngestReport(base.version, False, documents, units, tokens, 0.0, seconds, {})
 

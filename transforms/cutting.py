@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterable, Iterator
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from models.tokenizer import Tokenizer
@@ -126,18 +125,15 @@ def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, sec
 def _match_vectors(found: Found, entry: WorkEntry, rows: list[Row], result: Cut) -> None:
     """Take the vectors that exist, so that only units whose embedded text is new are encoded."""
     for row in rows if found else ():
-        known = found.get(str(row["embed_hash"]))
+        name, number = str(row["embed_hash"]), row["vector_id"]
+        known = found.get(name)
         if known is None:
             continue
-        vector, source = known
-        row["needs_vector"] = False
-        name, number = str(row["embed_hash"]), row["vector_id"]
         assert isinstance(number, int)
-        tokens = row["n_tokens"]
-        assert isinstance(tokens, int)
-        result.vectors.append(
-            (entry.shard, VectorRow(number, name, entry.content_id, source, np.asarray(vector), tokens))
-        )
+        row["needs_vector"] = False
+        taken = VectorRow(number, name, entry.content_id, known.source, known.vector, known.n_paid_tokens)
+        result.vectors.append((entry.shard, taken))
+        found[name] = msgspec.structs.replace(known, n_paid_tokens=0)  # it was paid for once
 
 
 def _write(context: RunContext, tokenizer: Tokenizer, item: WorkItem, result: Cut) -> Iterator[Record | Keyed]:
@@ -149,16 +145,15 @@ def _write(context: RunContext, tokenizer: Tokenizer, item: WorkItem, result: Cu
     for shard in sorted({entry.shard for entry in item.entries}):
         yield shard, UnitsWritten(path)
     if result.vectors:
-        known = write_work_vectors(
-            context, f"{context.scratch('vectors')}/{key}-known", [row for _, row in result.vectors]
-        )
+        known = write_work_vectors(context, f"{key}-known", [row for _, row in result.vectors])
         for shard in sorted({shard for shard, _ in result.vectors}):
             yield shard, VectorsWritten(known)
-    yield from encode_items(path, result.rows, context.encoder.work_item_tokens, tokenizer.overhead_tokens)
+    overhead_tokens = tokenizer.overhead_tokens + context.prompt_tokens
+    yield from encode_items(path, result.rows, context.encoder.work_item_tokens, overhead_tokens)
 
 
 def encode_items(path: str, rows: Iterable[Row], max_tokens: int, overhead_tokens: int) -> Iterator[EncodeItem]:
-    """Ranges of rows with at most `max_tokens` left to encode, special tokens counted.
+    """Ranges of rows with at most `max_tokens` left to encode; `overhead_tokens` are added to each input.
 
     Ranges without work are left out. A unit without a token weighs one.
     """

@@ -72,11 +72,11 @@ def encode_item(context: RunContext, model: LazyEncoder, item: EncodeItem) -> En
     texts: dict[str, str] = {}
     for row in rows:
         texts.setdefault(row["embed_hash"], Unit(0, 0, row["text"], 0, row["context"]).embedded_text)
-    note_attempt(context, sum({row["embed_hash"]: row["n_tokens"] for row in rows}.values()))
+    key = fingerprint([item.path, item.first, item.count])
+    note_attempt(context, key, item.n_tokens)
     encoded = model.get().encode(list(texts.values()))
     made, failures = _vector_rows(context, rows, {name: number for number, name in enumerate(texts)}, encoded)
-    stem = f"{context.scratch('vectors')}/{fingerprint([item.path, item.first, item.count])}"
-    path = write_work_vectors(context, stem, made)
+    path = write_work_vectors(context, key, made, int(encoded.n_tokens.sum()))
     return EncodedItem(tuple((shard, VectorsWritten(path)) for shard in item.shards), tuple(failures), _notes(encoded))
 
 

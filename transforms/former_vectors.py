@@ -2,6 +2,7 @@
 
 import functools
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,11 +17,21 @@ from transforms.store.segments import open_vectors, read_rows
 from transforms.work_vectors import is_of_recipe, read_leftover
 
 Vector = NDArray[np.float16]
-Found = dict[str, tuple[Vector, str]]
+
+
+class KnownVector(msgspec.Struct, frozen=True):
+    """A vector that exists, where it is from (`former` or `leftover`), and what an interrupted run paid for it."""
+
+    vector: Vector
+    source: str
+    n_paid_tokens: int = 0
+
+
+Found = dict[str, KnownVector]
 
 
 def find_vectors(context: RunContext, entry: WorkEntry) -> Found:
-    """Vectors by the hash of the text that they embed, each with its source: `former` or `leftover`."""
+    """Vectors by the hash of the text that they embed."""
     found: Found = {}
     manifest = context.base_manifest()
     if entry.former and manifest is not None:
@@ -41,7 +52,7 @@ def _former(context: RunContext, shards: tuple[Shard, ...], content_id: str) -> 
     hashes = read_rows(context.store, units, content.units_row, content.n_units, ["embed_hash"])
     vectors = open_vectors(context.store, segment_of(shard.vectors, content.vectors_segment))
     rows = vectors.rows(np.arange(content.vectors_row, content.vectors_row + content.n_units))
-    return {name: (row, "former") for name, row in zip(strings(hashes, "embed_hash"), rows, strict=True)}
+    return {name: KnownVector(row, "former") for name, row in zip(strings(hashes, "embed_hash"), rows, strict=True)}
 
 
 def segment_of(segments: tuple[FileEntry, ...], path: str) -> FileEntry:
@@ -61,7 +72,13 @@ def _leftover(context: RunContext, path: str, content_id: str) -> Found:
         return {}
     taken = table.take(rows)
     vectors = vectors_of(taken.column("vector"))
-    return {name: (vector, "leftover") for name, vector in zip(strings(taken, "embed_hash"), vectors, strict=True)}
+    found: Found = {}
+    for number, name in enumerate(strings(taken, "embed_hash")):
+        if taken.column("source")[number].as_py() == "former":  # it was looked up there too, and cost nothing
+            found[name] = KnownVector(vectors[number], "former")
+        elif name not in found or not found[name].n_paid_tokens:
+            found[name] = KnownVector(vectors[number], "leftover", taken.column("n_tokens")[number].as_py())
+    return found
 
 
 @functools.lru_cache(maxsize=16)

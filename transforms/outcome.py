@@ -8,7 +8,10 @@ OUTCOME = "outcome.json"
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a run came to. Written last, read by whoever started it; `refused` is the one line that says why not."""
+    """What a run came to. Written last, read by whoever started it; `refused` is the one line that says why not.
+
+    `settled_runs` are the dead runs of which this one took over what it could use, and counted the rest as waste.
+    """
 
     version: str = ""
     published: bool = False
@@ -20,6 +23,7 @@ class Outcome(msgspec.Struct, frozen=True):
     flops: float = 0.0
     seconds: dict[str, float] = {}
     outcomes: dict[str, int] = {}
+    settled_runs: tuple[str, ...] = ()
 
 
 def write_outcome(context: RunContext, outcome: Outcome) -> None:

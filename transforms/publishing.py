@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from models.errors import ConflictError
-from transforms.attempts import attempted_tokens
+from transforms.attempts import dead_runs, spent_by, unsettled
 from transforms.context import RunContext
 from transforms.dead_letters import failure_row
 from transforms.filling import merged_shards
@@ -22,12 +22,11 @@ from transforms.ledger import stage_row
 from transforms.outcome import Outcome, write_outcome
 from transforms.records import DocumentShardWritten, Failure, Note, Record, ShardFilled, ShardWritten
 from transforms.shards import live_ids, live_rows
-from transforms.store.lease import live_runs
 from transforms.store.manifest import DocumentShard, FileEntry, Gates, Manifest, Shard, Training
 from transforms.store.pointer import Pointer, read_pointer, swap_pointer
 from transforms.store.schemas import FAILURES
 from transforms.store.segments import write_table
-from transforms.store.versions import check_present, discard_version, manifest_path, write_manifest
+from transforms.store.versions import check_present, discard_version, write_manifest
 
 
 class Parts(msgspec.Struct):
@@ -84,17 +83,22 @@ def _swap(context: RunContext, manifest: Manifest, draft: Outcome) -> Outcome:
     old = {entry.path for entry in base.files()} if base else set()
     check_present(context.store, [entry for entry in manifest.files() if entry.path not in old])
     done = msgspec.structs.replace(draft, version=manifest.version, published=True)
-    expected = _base_pointer(context)
+    if _is_current(context, manifest.version):
+        return done
+    discard_version(context.store, manifest.version)  # of a try that ended here: it took another number of seconds
     try:
-        swap_pointer(context.store, expected, write_manifest(context.store, manifest))
+        swap_pointer(context.store, _base_pointer(context), write_manifest(context.store, manifest))
     except ConflictError as error:
-        current = read_pointer(context.store)
-        if current is not None and current.version == manifest.version:
+        if _is_current(context, manifest.version):
             return done
-        if context.store.exists(manifest_path(manifest.version)):
-            discard_version(context.store, manifest.version)
+        discard_version(context.store, manifest.version)
         return msgspec.structs.replace(draft, refused=str(error), is_conflict=True)
     return done
+
+
+def _is_current(context: RunContext, version: str) -> bool:
+    current = read_pointer(context.store)
+    return current is not None and current.version == version
 
 
 def _base_pointer(context: RunContext) -> Pointer | None:
@@ -144,7 +148,9 @@ def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int]) -> 
         totals.update(record.totals)
     n_units = sum(shard.n_units for shard in merged_shards(context, parts.written))
     names = ("listed", "indexed", "unchanged", "empty", "failed", "deleted", "stale")
-    wasted = max(0.0, _attempted(context) - totals["tokens_encoded"] - totals["leftover_tokens"])
+    dead = dead_runs(context.store, context.run)
+    spent = spent_by(context.store, [context.run, *unsettled(dead, context.base_manifest())])
+    wasted = max(0.0, spent - totals["tokens_encoded"] - totals["leftover_tokens"])
     return Outcome(
         documents={name: outcomes.get(name, 0) for name in names},
         units={
@@ -167,14 +173,8 @@ def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int]) -> 
             "index": sum(record.seconds for record in parts.filled),
         },
         outcomes=dict(outcomes),
+        settled_runs=dead,
     )
-
-
-def _attempted(context: RunContext) -> int:
-    """Tokens that this run and the dead ones before it set out to encode."""
-    alive = {record.run for record in live_runs(context.store)} - {context.run}
-    names = [file.path for file in context.store.list("runs") if file.path.split("/")[2] == "attempts"]
-    return sum(attempted_tokens(name for name in names if name.split("/")[1] not in alive))
 
 
 def _manifest(context: RunContext, parts: Parts, draft: Outcome) -> Manifest:
@@ -213,6 +213,7 @@ def _manifest(context: RunContext, parts: Parts, draft: Outcome) -> Manifest:
         ledger=_ledger(context, parts, draft),
         failures=_failures(context, parts),
         libraries=context.libraries,
+        settled_runs=draft.settled_runs,
     )
 
 

@@ -14,7 +14,11 @@ from transforms.store.segments import ipc_bytes, read_ipc
 
 
 class VectorRow(Struct):
-    """A vector of one unit. `source` is encoded, former or leftover; the costs are those of making it in this run."""
+    """A vector of one unit. `source` is encoded, former or leftover.
+
+    The costs are those of making it, of which units of equal text in one call bear one: in this run, or for a leftover
+    in the interrupted run that made it.
+    """
 
     vector_id: int
     embed_hash: str
@@ -45,8 +49,8 @@ def work_vectors_schema(dimension: int, encode_recipe: str) -> pa.Schema:
     return pa.schema(fields, metadata={"encode_recipe": encode_recipe})
 
 
-def write_work_vectors(context: RunContext, stem: str, rows: Sequence[VectorRow]) -> str:
-    """Write `rows` as one Arrow file and return its path: `stem` and a digest of the bytes.
+def write_work_vectors(context: RunContext, key: str, rows: Sequence[VectorRow], n_paid_tokens: int = 0) -> str:
+    """Write `rows` as one Arrow file and return its path: `key`, the tokens paid for it, and a digest of the bytes.
 
     By the digest a later run tells sound work from damaged. It counts as finished from the moment it has its name.
     """
@@ -56,7 +60,7 @@ def write_work_vectors(context: RunContext, stem: str, rows: Sequence[VectorRow]
     names = [field.name for field in schema if field.name != "vector"]
     scalars = [pa.array([getattr(row, name) for row in rows], schema.field(name).type) for name in names]
     data = ipc_bytes(pa.Table.from_arrays([*scalars, vectors], schema=schema))
-    path = f"{stem}-{_digest(data)}.arrow"
+    path = f"{context.scratch('vectors')}/{key}-{n_paid_tokens}-{_digest(data)}.arrow"
     context.store.write_named(path, data)
     return path
 

@@ -3,7 +3,8 @@
 `CORPUSMILL_CRASH_AT="units/after:3"` kills the process with SIGKILL when the third file of kind `units` has just got
 its final name; `"units/before:3"` when it is complete under its temporary name. Kinds are the folders of the store
 (documents, files, rows, contents, snapshots, units, vectors, training, ledger, failures) and `index`, `manifest`,
-`pointer`, `scratch`, `lease`; `any` counts every kind except leases, whose number depends on the clock.
+`pointer`, `lease`, and for the scratch files of a run `scratch`, `scratch-units` and so on, by the folder they are in;
+`any` counts every kind except leases, whose number depends on the clock.
 Counts are kept per process. Without the variable nothing happens.
 """
 
@@ -14,7 +15,7 @@ from collections import Counter
 
 VARIABLE = "CORPUSMILL_CRASH_AT"
 
-_NAMES = {"CURRENT": "pointer", "versions": "manifest", "runs": "scratch", "indexes": "index"}
+_NAMES = {"CURRENT": "pointer", "versions": "manifest", "indexes": "index"}
 _lock = threading.Lock()
 _seen: Counter[str] = Counter()
 
@@ -24,11 +25,14 @@ def kind_of(path: str) -> str:
 
     >>> kind_of("versions/v1/manifest.json"), kind_of("units/0000-0fff/ab.parquet"), kind_of("runs/r/lease.json")
     ('manifest', 'units', 'lease')
+    >>> kind_of("runs/r/units/ab.arrow"), kind_of("runs/r/plan.json")
+    ('scratch-units', 'scratch')
     """
-    if path.startswith("runs/") and path.endswith("/lease.json"):
-        return "lease"
-    top = path.split("/", 1)[0]
-    return _NAMES.get(top, top)
+    folders, _, name = path.rpartition("/")
+    top, *below = folders.split("/")
+    if top == "runs":
+        return "lease" if name == "lease.json" else "-".join(["scratch", *below[1:]])
+    return _NAMES.get(top or name, top)
 
 
 def crash_point(path: str, moment: str) -> None:

@@ -82,7 +82,10 @@ class Gates(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """Everything a reader or the next run needs to know of a version."""
+    """Everything a reader or the next run needs to know of a version.
+
+    `settled_runs` are the interrupted runs whose waste is in the ledger of this version or of one before it.
+    """
 
     version: str
     base: str | None
@@ -104,6 +107,7 @@ class Manifest(msgspec.Struct, frozen=True):
     ledger: tuple[FileEntry, ...]
     failures: tuple[FileEntry, ...]
     libraries: dict[str, str]
+    settled_runs: tuple[str, ...] = ()
     format: int = FORMAT
 
     def files(self) -> list[FileEntry]:

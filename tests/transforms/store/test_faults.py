@@ -14,7 +14,7 @@ from transforms.store.verify import verify
 
 KINDS = [
     "documents", "files", "rows", "contents", "snapshots", "units", "vectors", "index", "training", "ledger",
-    "failures", "manifest", "pointer", "scratch", "lease",
+    "failures", "manifest", "pointer", "scratch-reads", "lease",
 ]  # fmt: skip
 
 
@@ -72,8 +72,8 @@ def test_no_crash_unless_asked(monkeypatch):
 
 
 def test_kinds():
-    assert {kind_of(f"{folder}/x") for folder in ("units", "indexes", "versions", "runs")} == {
-        "units", "index", "manifest", "scratch",
+    assert {kind_of(f"{folder}/x") for folder in ("units", "indexes", "versions", "runs/r", "runs/r/units")} == {
+        "units", "index", "manifest", "scratch", "scratch-units",
     }  # fmt: skip
     assert kind_of("CURRENT") == "pointer"
     assert kind_of("runs/r/lease.json") == "lease"
