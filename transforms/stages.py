@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Tuple  # noqa: UP035 - Beam's type hints
 
 import apache_beam as beam
-from apache_beam.ml.inference.base import RunInference
 from apache_beam.pvalue import AsList, AsSingleton, PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.shared import Shared
@@ -24,7 +23,6 @@ from transforms.context import RunContext
 from transforms.cutting import cut_item
 from transforms.documents import load_documents, merged, resolve
 from transforms.documents_writing import write_documents
-from transforms.embedding import EncoderHandler
 from transforms.filling import fill_shard, plan_fills
 from transforms.guards import add_up, count_documents, failed_contents, refusal
 from transforms.publishing import publish
@@ -270,6 +268,11 @@ class EncodeUnits(beam.PTransform):
     context: RunContext
 
     def expand(self, items: PCollection[Any]) -> Any:
+        # Beam's module imports torch, five CPU seconds that workers of other stages need not pay.
+        from apache_beam.ml.inference.base import RunInference
+
+        from transforms.embedding import EncoderHandler
+
         encoded = (
             items
             | "SpreadItems" >> beam.Reshuffle()

@@ -6,20 +6,22 @@ process, so these tests also show that stages stand several threads at once.
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from engines import IN_PROCESS, JobServer, find_engine, worker_environment
 from mill import Mill, prose
 
-from models.errors import RefusedError
+from models.errors import RefusedError, SettingsError
 from models.fakes import HashingEncoder
 
 PORTABLE = [pytest.param(name, marks=pytest.mark.engine) for name in ("Prism", "Flink")]
 RUNNERS = ["bundle_repeat", "multi_processing", *PORTABLE]
 
 pytestmark = [
-    pytest.mark.timeout(280),
+    pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),  # a job's end cuts its streams
 ]
 
@@ -183,3 +185,16 @@ def test_a_worker_process_that_dies_fails_the_run(mill, on, monkeypatch):
         mill.run(on("multi_processing"))
     assert "\n" not in str(caught.value)
     assert mill.run().documents["indexed"] == 1
+
+
+def test_multi_threading_is_refused_before_anything_starts(mill):
+    mill.write("doc.md", prose("doc"))
+    with pytest.raises(SettingsError, match=r"multi_threading.*lose rows.*use multi_processing"):
+        mill.run(["--direct_running_mode=multi_threading"])
+    assert not Path(mill.root).exists()
+
+
+def test_workers_of_other_stages_than_the_encoder_import_no_heavy_library(checkout):
+    program = "import sys, transforms.stages; print(sorted({'torch', 'faiss', 'transformers'} & sys.modules.keys()))"
+    found = subprocess.run([sys.executable, "-c", program], cwd=checkout, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
