@@ -21,14 +21,19 @@ from models.tokenizer import Tokens, empty_tokens, split_pairs
 _BLOCK_CHARS = 131_072
 _PIECE_CHARS = 4096
 _MAX_WORDS = 65_536
+_MAX_PIECES = 1024
 _MAX_REMEMBERED_LETTERS = 32
 # A letter becomes three at most in the normal form BERT uses (a Hangul syllable), so shorter words are never too long.
 _MAX_LETTERS_OF_ONE = 3
 # White space to Python that BERT takes out of a word instead of ending it there.
 _TAKEN_OUT = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
 # Marks that are words of their own to BERT and no part of a special token: a text may be read in two halves there.
-_BREAK = re.compile("[-,.;:!?/+*=|#~'\"(){}&%$@^\u3001\u3002\u4e00-\u9fff]")
-_BLOCK_END = re.compile(r"\s")
+_MARKS = "-,.;:!?/+*=|#~'\"(){}&%$@^\u3001\u3002\u4e00-\u9fff"
+_BREAK = re.compile(f"[{_MARKS}]")
+_SHORT_WORD = re.compile(f"[{_MARKS}]|[^{_MARKS}\\s]+")
+_SPACE_END = re.compile(r"\s")
+_SPACE_OR_MARK = re.compile(f"[{_MARKS}\\s]")
+_LETTER, _SPACE, _MARK = np.uint8(0), np.uint8(1), np.uint8(2)
 _WORD_START, _FORCED_CUT = np.uint8(1), np.uint8(2)
 
 
@@ -60,6 +65,8 @@ class WordPieceTokenizer:
         self.identity = hashlib.sha256(definition.encode()).hexdigest()
         self._goes_on = _continuation_table(self._tokenizer, model.continuing_subword_prefix)
         self._words = _WordTable()
+        # Over-long words tend to repeat themselves, and each piece is slow to encode.
+        self._pieces: dict[str, _Encoded] = {}
         self._lock = threading.Lock()
 
     def tokenize(self, text: str) -> Tokens:
@@ -93,11 +100,14 @@ class WordPieceTokenizer:
 
     def _tokenize_block(self, text: str, start: int, end: int) -> "_Encoded":
         block = text[start:end]
-        words = block.split()
+        words, kinds = block.split(), _SPACES
         if not words:
             return _Encoded.empty()
+        if max(map(len, words)) > _MAX_REMEMBERED_LETTERS:
+            # Text without white space, such as minified code or Chinese, has short words too.
+            words, kinds = _SHORT_WORD.findall(block), _SPACES_AND_MARKS
         rows = self._look_up(words)
-        encoded = self._words.expand(rows, _word_offsets(block) + start)
+        encoded = self._words.expand(rows, _word_offsets(block, kinds) + start)
         self._words.forget_long()
         return encoded
 
@@ -138,6 +148,9 @@ class WordPieceTokenizer:
 
     def _encode_piece(self, word: str, start: int, end: int, is_forced: bool) -> "_Encoded":
         piece = word[start:end]
+        if len(piece) > self.max_word_letters and piece.isascii() and piece.isalnum():
+            encoded = self._encode_in_pieces(piece, 0, len(piece)).moved(start)
+            return encoded.after_forced_cut() if is_forced else encoded
         encoded = self._encode(piece)
         parts, done = [], 0
         for index in self._too_long(piece, encoded).tolist():
@@ -158,8 +171,9 @@ class WordPieceTokenizer:
         return candidates[np.array(is_long, np.bool_)]
 
     def _encode_in_pieces(self, text: str, start: int, end: int) -> "_Encoded":
-        known: dict[str, _Encoded] = {}  # such words tend to repeat themselves, and each piece is slow to encode
-        parts = []
+        known, parts = self._pieces, []
+        if len(known) > _MAX_PIECES:
+            known.clear()
         for at, to in self._spans_within_limit(text, start, end):
             piece = text[at:to]
             if piece not in known:
@@ -273,11 +287,12 @@ def _appended(array: NDArray[Any], n_used: int, new: NDArray[Any]) -> NDArray[An
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yields spans that tile `text`, cut at the first white space after `_BLOCK_CHARS`."""
+    """Yields spans that tile `text`, cut at the first white space after `_BLOCK_CHARS`, or a mark where that is far."""
     start = 0
     while start < len(text):
-        space = _BLOCK_END.search(text, start + _BLOCK_CHARS)
-        end = space.start() if space else len(text)
+        least = start + _BLOCK_CHARS
+        found = _SPACE_END.search(text, least, least + _BLOCK_CHARS) or _SPACE_OR_MARK.search(text, least)
+        end = found.start() if found else len(text)
         yield start, end
         start = end
 
@@ -316,11 +331,23 @@ def _grapheme_floor(text: str, start: int, at: int) -> int:
     return max((place for place in starts if start < place <= at), default=at)
 
 
-def _word_offsets(text: str) -> NDArray[np.int64]:
-    """Where each run without white space begins, as `str.split` finds them."""
+def _word_offsets(text: str, kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Where each word begins: a run of letters, as `str.split` finds it, or a mark where `kinds` knows marks."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    is_space = _SPACE_TABLE[np.minimum(codes, len(_SPACE_TABLE) - 1)]
-    return np.flatnonzero(~is_space & np.append(True, is_space[:-1]))
+    kind = kinds[np.minimum(codes, len(kinds) - 1)]
+    goes_on = np.append(False, kind[:-1] == _LETTER)
+    return np.flatnonzero((kind == _MARK) | ((kind == _LETTER) & ~goes_on))
+
+
+def _kinds(*, with_marks: bool) -> NDArray[np.uint8]:
+    """For each code point what it is; the last stands for all after it, which are letters."""
+    table = np.full(0xA001, _LETTER, np.uint8)
+    for code in range(len(table)):
+        if chr(code).isspace():
+            table[code] = _SPACE
+        elif with_marks and _BREAK.match(chr(code)):
+            table[code] = _MARK
+    return table
 
 
 def _continuation_table(tokenizer: tokenizers.Tokenizer, prefix: str) -> NDArray[np.bool_]:
@@ -336,4 +363,5 @@ def _reaches_over_words(token: dict[str, Any]) -> bool:
     return has_space or bool(token["lstrip"] or token["rstrip"] or token["single_word"] or token["normalized"])
 
 
-_SPACE_TABLE = np.array([chr(code).isspace() for code in range(0x3002)])
+_SPACES = _kinds(with_marks=False)
+_SPACES_AND_MARKS = _kinds(with_marks=True)

@@ -36,6 +36,7 @@ def wordpiece():
 
 @settings(max_examples=250, deadline=None)
 @given(texts())
+@example("a,\u0301b=\u0338(\u20d2c\u4e00\u3099-[SEP].##d\u2028e" * 6)
 @example("ab\x0bcd\x85ef\x1cgh [SEP]x[MASK] \u3000y")
 def test_wordpiece_offsets_and_counts_are_the_librarys_own(wordpiece, text):
     encoding, tokens = wordpiece.encode(text), wordpiece.ours.tokenize(text)

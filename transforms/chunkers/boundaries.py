@@ -58,7 +58,9 @@ class Boundaries:
     def _indices(self, level: Level) -> NDArray[np.int64]:
         if level not in self._levels:
             coarser = self._indices(Level(level - 1)) if level else np.array([self._measured.n_tokens])
-            self._levels[level] = np.union1d(coarser, self._find(level))
+            is_boundary = np.zeros(self._measured.n_tokens + 1, np.bool_)  # far faster than a union of sorted arrays
+            is_boundary[coarser] = is_boundary[self._find(level)] = True
+            self._levels[level] = np.flatnonzero(is_boundary)
         return self._levels[level]
 
     def _find(self, level: Level) -> NDArray[np.int64]:
@@ -83,7 +85,7 @@ class Boundaries:
         indices = np.append(measured.starts, len(measured.text)).searchsorted(places)
         # A token of many marks may begin before the place, where no cut is.
         is_between = np.append(0, measured.ends)[indices] <= places
-        return np.unique(indices[is_between & measured.is_clean[indices]])
+        return indices[is_between & measured.is_clean[indices]]
 
     @cached_property
     def _after_white_space(self) -> NDArray[np.int64]:
