@@ -127,6 +127,7 @@ LATE_THEN_BROKEN = [
     {"a.parquet": BROKEN},
     {"a.parquet": {"u": "alpha one", "v": "beta two"}},
 ]
+DISPLACED_IN_A_BROKEN_TABLE = [{"b.parquet": {"u": "alpha one"}}, {"b.parquet": BROKEN, "a.parquet": {"u": "beta two"}}]
 STALE_RECOVERS = [{"a.parquet": {"u": "alpha one"}}, {"a.parquet": {"u": None}}, {"a.parquet": {"u": "alpha one"}}]
 
 
@@ -136,6 +137,7 @@ STALE_RECOVERS = [{"a.parquet": {"u": "alpha one"}}, {"a.parquet": {"u": None}},
 @example(steps=STALE_MOVES, seed=None)
 @example(steps=LATE_THEN_BROKEN, seed=None)
 @example(steps=STALE_RECOVERS, seed=None)
+@example(steps=DISPLACED_IN_A_BROKEN_TABLE, seed=None)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_life_of_a_corpus_ends_as_the_oracle_says(steps, seed):
     with tempfile.TemporaryDirectory() as folder:
