@@ -1,8 +1,9 @@
 """Stage two, first half: work items in, scratch files of units out, with the vectors that are known already."""
 
 import hashlib
+import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -10,15 +11,16 @@ import pyarrow as pa
 from models.tokenizer import Tokenizer
 from transforms.chunking import Cutter
 from transforms.context import RunContext
-from transforms.elements import Block, CutDocument, Snapshot
+from transforms.elements import CutDocument, Snapshot
 from transforms.former_vectors import Found, find_vectors, segment_of
 from transforms.identity import unit_id, vector_id
 from transforms.recipes import fingerprint
 from transforms.records import EncodeItem, Failure, Note, Record, UnitsWritten, VectorsWritten, WorkEntry, WorkItem
 from transforms.scratch import read_rows as read_scratch_rows
 from transforms.scratch import write_rows
+from transforms.snapshots import snapshots_of
 from transforms.store.schemas import UNITS
-from transforms.store.segments import read_rows
+from transforms.store.segments import take_rows
 from transforms.work_vectors import VectorRow, write_work_vectors
 
 LEVEL = "chunk"
@@ -28,6 +30,7 @@ WORK_UNITS = WORK_UNITS.append(pa.field("needs_vector", pa.bool_())).append(pa.f
 encoded, and how many units its content has."""
 
 Row = dict[str, object]
+Source = Snapshot | list[Row]
 Keyed = tuple[int, Record]
 
 
@@ -46,9 +49,9 @@ def cut_item(context: RunContext, cutter: Cutter, tokenizer: Tokenizer, item: Wo
     A content that cannot be cut costs one `Failure`; the others of its item are not touched.
     """
     result = Cut([], [], [], {})
-    for entry in item.entries:
+    for entry, source in _sources(context, item.entries):
         try:
-            rows = _units_of(context, cutter, entry, result)
+            rows = _units_of(context, cutter, entry, source, result)
         except (ValueError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
             detail = f"{type(error).__name__}: {error}"[:500]
             result.failures.append(Failure("cut", "cutter_error", content_id=entry.content_id, detail=detail))
@@ -63,33 +66,45 @@ def cut_item(context: RunContext, cutter: Cutter, tokenizer: Tokenizer, item: Wo
     yield from _write(context, tokenizer, item, result)
 
 
-def _units_of(context: RunContext, cutter: Cutter, entry: WorkEntry, result: Cut) -> list[Row]:
-    if entry.stage == "encode":
-        return _stored_units(context, entry)
+def _sources(context: RunContext, entries: Iterable[WorkEntry]) -> Iterator[tuple[WorkEntry, Source]]:
+    """What each content is made from: a snapshot to cut, or stored units to encode. A file is opened once for all."""
+    for (path, stage), group in itertools.groupby(entries, lambda entry: (entry.path, entry.stage)):
+        together = list(group)
+        if stage == "encode":
+            yield from zip(together, _stored_units(context, path, together), strict=True)
+        else:
+            yield from zip(together, _snapshots(context, path, together), strict=True)
+
+
+def _snapshots(context: RunContext, path: str, entries: Sequence[WorkEntry]) -> list[Snapshot]:
+    rows = [entry.first for entry in entries]
+    if path.startswith("runs/"):
+        return snapshots_of(read_scratch_rows(context.root, path, rows))
+    segment = segment_of(context.shards[entries[0].shard].snapshots, path)
+    return snapshots_of(take_rows(context.store, segment, rows))
+
+
+def _stored_units(context: RunContext, path: str, entries: Sequence[WorkEntry]) -> Iterator[list[Row]]:
+    """The units that the last version holds of contents which only need new vectors."""
+    segment = segment_of(context.shards[entries[0].shard].units, path)
+    places = [row for entry in entries for row in range(entry.first, entry.first + entry.count)]
+    table, first = take_rows(context.store, segment, places), 0
+    for entry in entries:
+        rows = table.slice(first, entry.count).to_pylist()
+        yield [{**row, "shard": entry.shard, "seconds": 0.0, "needs_vector": True, "n_of": len(rows)} for row in rows]
+        first += entry.count
+
+
+def _units_of(context: RunContext, cutter: Cutter, entry: WorkEntry, source: Source, result: Cut) -> list[Row]:
+    if not isinstance(source, Snapshot):
+        return source
     started = time.process_time()
-    document = cutter.cut(_snapshot(context, entry))
+    document = cutter.cut(source)
     seconds = time.process_time() - started
     for outcome, count in document.counts.items():
         result.outcomes[outcome] = result.outcomes.get(outcome, 0) + count
     result.outcomes[f"chunker:{document.chunker}"] = result.outcomes.get(f"chunker:{document.chunker}", 0) + 1
     return _unit_rows(context, entry, document, seconds)
-
-
-def _snapshot(context: RunContext, entry: WorkEntry) -> Snapshot:
-    if entry.path.startswith("runs/"):
-        table = read_scratch_rows(context.root, entry.path, [entry.first])
-    else:
-        segment = segment_of(context.shards[entry.shard].snapshots, entry.path)
-        table = read_rows(context.store, segment, entry.first, 1)
-    row = table.to_pylist()[0]
-    return Snapshot(row["text"], tuple(Block(**block) for block in row["blocks"]))
-
-
-def _stored_units(context: RunContext, entry: WorkEntry) -> list[Row]:
-    """The units that the last version holds of a content, which only need new vectors."""
-    segment = segment_of(context.shards[entry.shard].units, entry.path)
-    rows = read_rows(context.store, segment, entry.first, entry.count).to_pylist()
-    return [{**row, "shard": entry.shard, "seconds": 0.0, "needs_vector": True, "n_of": len(rows)} for row in rows]
 
 
 def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, seconds: float) -> list[Row]:
@@ -140,7 +155,7 @@ def _write(context: RunContext, tokenizer: Tokenizer, item: WorkItem, result: Cu
     if not result.rows:
         return
     key = fingerprint([[entry.content_id, entry.stage] for entry in item.entries])
-    path = f"{context.scratch('units')}/{key}.parquet"
+    path = f"{context.scratch('units')}/{key}.arrow"
     write_rows(context.store, path, pa.Table.from_pylist(result.rows, WORK_UNITS))
     for shard in sorted({entry.shard for entry in item.entries}):
         yield shard, UnitsWritten(path)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
 import msgspec
-import pyarrow as pa
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from models.errors import ExtractionError
 from transforms.changes import DUPLICATE
 from transforms.context import RunContext
+from transforms.elements import Snapshot
 from transforms.extraction import Extracted, content_id, extract_file, format_of, is_table
 from transforms.listing import stat_file
 from transforms.recipes import fingerprint
@@ -30,7 +30,7 @@ from transforms.records import (
 )
 from transforms.rows_listing import KnownRows, RowsWriter, digest_of
 from transforms.scratch import write_rows
-from transforms.store.schemas import SNAPSHOTS
+from transforms.snapshots import snapshots_table
 
 FLUSH_CHARS = 4 * 1024 * 1024
 METADATA_ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -43,7 +43,8 @@ class SnapshotSink:
         self._context = context
         self._prefix = f"{context.scratch('reads')}/{fingerprint([[f.file, f.stamp, f.size] for f in item.files])}"
         self._n_files = 0
-        self._rows: list[dict[str, object]] = []
+        self._names: list[str] = []
+        self._snapshots: list[Snapshot] = []
         self._n_chars = 0
 
     def add(self, name: str, extracted: Extracted) -> tuple[str, int]:
@@ -51,24 +52,21 @@ class SnapshotSink:
         assert extracted.snapshot is not None
         if self._n_chars > FLUSH_CHARS:
             self.flush()
-        blocks = [
-            {"kind": b.kind, "start": b.start, "end": b.end, "level": b.level, "header_end": b.header_end}
-            for b in extracted.snapshot.blocks
-        ]
-        self._rows.append({"content_id": name, "text": extracted.snapshot.text, "blocks": blocks})
+        self._names.append(name)
+        self._snapshots.append(extracted.snapshot)
         self._n_chars += len(extracted.snapshot.text)
-        return self._path, len(self._rows) - 1
+        return self._path, len(self._names) - 1
 
     @property
     def _path(self) -> str:
-        return f"{self._prefix}-{self._n_files:04d}.parquet"
+        return f"{self._prefix}-{self._n_files:04d}.arrow"
 
     def flush(self) -> None:
         """Write what was collected."""
-        if self._rows:
-            write_rows(self._context.store, self._path, pa.Table.from_pylist(self._rows, SNAPSHOTS))
+        if self._names:
+            write_rows(self._context.store, self._path, snapshots_table(self._names, self._snapshots))
         self._n_files += 1
-        self._rows, self._n_chars = [], 0
+        self._names, self._snapshots, self._n_chars = [], [], 0
 
 
 def read_item(context: RunContext, item: ReadItem) -> Iterator[Record]:

@@ -1,38 +1,46 @@
-"""Files of a run that is not yet published: named, not content-addressed, written whole or not at all."""
+"""Files of a run that is not yet published: named, not content-addressed, written whole or not at all.
+
+They are uncompressed Arrow files, since they live for minutes and any of their rows is wanted without its neighbours.
+"""
 
 import functools
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from models.errors import StoreError
 from transforms.context import open_store
 from transforms.store.files import Store
-
-ROWS_PER_GROUP = 64
+from transforms.store.segments import ipc_bytes, read_ipc
 
 
 def write_rows(store: Store, path: str, table: pa.Table) -> None:
-    """Write `table` as Parquet in groups of 64 rows, so that a few of its rows are read at little cost."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", compression_level=1, row_group_size=ROWS_PER_GROUP)
-    store.write_named(path, sink.getvalue())
+    """Write `table` as an Arrow file of one batch."""
+    store.write_named(path, ipc_bytes(table))
 
 
 def read_rows(root: str, path: str, rows: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
-    """The given rows, in the given order, of the file at `path` under `root`."""
-    parquet = _open(root, path)
-    groups = sorted({row // ROWS_PER_GROUP for row in rows})
-    table = parquet.read_row_groups(groups, columns=list(columns) if columns else None)
-    place = {group: position * ROWS_PER_GROUP for position, group in enumerate(groups)}
-    return table.take(pa.array([place[row // ROWS_PER_GROUP] + row % ROWS_PER_GROUP for row in rows], pa.int64()))
+    """The given rows, in the given order, of the file at `path` under `root`; a `range` of rows is not copied."""
+    table = read_all(root, path, columns)
+    if isinstance(rows, range) and rows.step == 1:
+        return table.slice(rows.start, len(rows))
+    return table.take(pa.array(rows, pa.int64()))
 
 
 def read_all(root: str, path: str, columns: Sequence[str] | None = None) -> pa.Table:
     """All rows of the file at `path` under `root`."""
-    return _open(root, path).read(columns=list(columns) if columns else None)
+    table = _open(root, path)
+    return table.select(list(columns)) if columns is not None else table
 
 
-@functools.lru_cache(maxsize=16)
-def _open(root: str, path: str) -> pq.ParquetFile:
-    return pq.ParquetFile(pa.BufferReader(open_store(root).read_named(path)))
+@functools.lru_cache(maxsize=8)
+def _open(root: str, path: str) -> pa.Table:
+    """The table, mapped where the disk is local, so that only what is touched is read."""
+    store = open_store(root)
+    if not store.is_local:
+        return read_ipc(store.read_named(path))
+    try:
+        with pa.memory_map(store.path(path)) as source, pa.ipc.open_file(source) as file:
+            return file.read_all()
+    except (FileNotFoundError, pa.ArrowInvalid) as error:
+        raise StoreError(f"{store.path(path)}, which this run wrote, is gone or damaged; run again") from error
