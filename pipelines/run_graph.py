@@ -1,9 +1,15 @@
 """Running the graph on a Beam runner, and saying in one line what went wrong."""
 
+import contextlib
 import logging
+from collections.abc import Iterator
 
 from models.errors import CorpusmillError, RefusedError
 from transforms.context import RunContext
+
+WRAPPING = " [while running"
+
+_log = logging.getLogger(__name__)
 
 
 def run_graph(
@@ -13,7 +19,7 @@ def run_graph(
     touched: tuple[list[int], list[int]],
     beam_args: list[str],
 ) -> None:
-    """Build the graph, run it and wait. A failure is one line; Beam's own traceback goes to the log."""
+    """Build the graph, run it and wait. A failure is one line; its traceback is logged at level DEBUG."""
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.runners.runner import PipelineState
@@ -24,11 +30,13 @@ def run_graph(
     pipeline = beam.Pipeline(options=options)
     build(pipeline, context, paths, leftovers, *touched)
     try:
-        state = pipeline.run().wait_until_finish()
-    except CorpusmillError:
+        with _quiet_beam():
+            state = pipeline.run().wait_until_finish()
+    except CorpusmillError as error:
+        error.args = (str(error).split(WRAPPING)[0],)
         raise
     except Exception as error:  # a runner raises whatever a worker raised, in its own wrapping
-        logging.getLogger(__name__).debug("the run failed", exc_info=True)
+        _log.debug("the run failed", exc_info=True)
         raise RefusedError(
             f"the run failed: {_root_cause(error)}; the old version is still current. Run again to go on"
         ) from error
@@ -36,9 +44,22 @@ def run_graph(
         raise RefusedError(f"the run ended in state {state}; the old version is still current. Run again to go on")
 
 
+@contextlib.contextmanager
+def _quiet_beam() -> Iterator[None]:
+    """Beam logs whatever it raises, with a traceback from each process; who wants that logs at level DEBUG."""
+    beam_log = logging.getLogger("apache_beam")
+    level = beam_log.level
+    if not _log.isEnabledFor(logging.DEBUG):
+        beam_log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        beam_log.setLevel(level)
+
+
 def _root_cause(error: BaseException) -> str:
     """The last line of what went wrong first, without the wrappings of the runner."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     named = [line for line in lines if "Error" in line and ": " in line and not line.startswith("File ")]
     line = named[-1] if named else f"{type(error).__name__}: {lines[-1] if lines else 'no message'}"
-    return line.split(" [while running")[0][:300]
+    return line.split(WRAPPING)[0][:300]

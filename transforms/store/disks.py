@@ -20,6 +20,7 @@ Moment = Callable[[str], None]
 _REMEDIES = {
     errno.ENOSPC: "free space there or choose another root",
     errno.EDQUOT: "free space there or choose another root",
+    errno.EFBIG: "raise the limit on file size (ulimit -f)",
     errno.EROFS: "choose a root on a writable file system",
     errno.EACCES: "give this user access or choose another root",
     errno.EPERM: "give this user access or choose another root",

@@ -105,7 +105,7 @@ class Lease:
         try:
             self._write(msgspec.structs.replace(self._held, expires_at=self._clock()))
         except StoreError as error:  # the error that brought us here is the one to show
-            _log.warning("the lease of run %s runs out by itself: %s", self.run, error)
+            _log.info("the lease of run %s runs out by itself: %s", self.run, error)
 
     @property
     def _held(self) -> LeaseRecord:
