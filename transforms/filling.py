@@ -15,6 +15,7 @@ from transforms.indexing.sampling import take_sample
 from transforms.indexing.training import measure_errors, train, training_id
 from transforms.records import FillItem, ShardFilled, ShardWritten
 from transforms.shards import live_ids, live_rows
+from transforms.store.files import damaged
 from transforms.store.manifest import Shard, Training
 
 TRAINING_SALT = "training"
@@ -31,7 +32,9 @@ def plan_fills(context: RunContext, written: Sequence[ShardWritten]) -> Iterator
     stored = base.training if base else None
     same_recipe = base is not None and base.recipes["index"]["id"] == context.recipes["index"].id
     n_units = sum(shard.n_units for shard in shards)
-    recipe = plan_index(context.index, context.dimension, n_units, stored.factory if stored and same_recipe else None)
+    factory = stored.factory if stored and same_recipe else None
+    n_shards = sum(1 for shard in shards if shard.n_units)
+    recipe = plan_index(context.index, context.dimension, n_units, factory, n_shards)
     training = _training(context, recipe, shards, stored if same_recipe else None, written)
     name = training.id if training else ""
     touched = {shard.index for shard in written}
@@ -127,8 +130,8 @@ def _check_new_files(context: RunContext, before: Shard, shard: Shard) -> None:
     old = {entry.path for entry in (*before.snapshots, *before.units, *before.vectors)}
     entries = [*shard.snapshots, *shard.units, *shard.vectors, *([shard.contents] if shard.contents else [])]
     for entry in entries:
-        if entry.path not in old:
-            context.store.read(entry)
+        if entry.path not in old and context.store.sha256(entry.path) != entry.sha256:
+            raise damaged(context.store.path(entry.path), "does not have the bytes that were written")
 
 
 def _filled(context: RunContext, shard: Shard, training: Training | None) -> kernel.ShardIndex:

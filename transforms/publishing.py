@@ -3,10 +3,8 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from models.errors import ConflictError
@@ -14,15 +12,12 @@ from transforms.attempts import dead_runs, spent_by, unsettled
 from transforms.context import RunContext
 from transforms.dead_letters import failure_row
 from transforms.filling import merged_shards
+from transforms.gates import measure_gates
 from transforms.guards import failed_contents, failure_reasons, is_conserved, too_many_failures
-from transforms.indexing import shards as kernel
-from transforms.indexing.recall import answer, choose_queries, choose_shards, measure_recall
-from transforms.indexing.recipe import IndexRecipe, code_bytes
 from transforms.ledger import stage_row
 from transforms.outcome import Outcome, write_outcome
 from transforms.records import DocumentShardWritten, Failure, Note, Record, ShardFilled, ShardWritten
-from transforms.shards import live_ids, live_rows
-from transforms.store.manifest import DocumentShard, FileEntry, Gates, Manifest, Shard, Training
+from transforms.store.manifest import DocumentShard, FileEntry, Manifest, Shard, Training
 from transforms.store.pointer import Pointer, read_pointer, swap_pointer
 from transforms.store.schemas import FAILURES
 from transforms.store.segments import write_table
@@ -194,7 +189,7 @@ def _manifest(context: RunContext, parts: Parts, draft: Outcome) -> Manifest:
         documents[written.index] = written.shard
     training = next((record.training for record in parts.filled if record.training), _stored_training(context, shards))
     recipes = {stage: {"id": recipe.id, "parts": recipe.parts} for stage, recipe in context.recipes.items()}
-    gates = _gates(context, shards, training, {record.index for record in parts.written})
+    gates = measure_gates(context, shards, training)
     return Manifest(
         version=_version(context, documents, shards),
         base=context.base or None,
@@ -257,46 +252,3 @@ def _failures(context: RunContext, parts: Parts) -> tuple[FileEntry, ...]:
     if rows:
         entries.append(write_table(context.store, "failures/units", pa.Table.from_pylist(rows, FAILURES)))
     return tuple(entries)
-
-
-def _gates(context: RunContext, shards: Sequence[Shard], training: Training | None, touched: set[int]) -> Gates:
-    """Recall@10 as served against exact search, over whole shards chosen by hash."""
-    by_name = {shard.name: (index, shard) for index, shard in enumerate(shards)}
-    names = choose_shards({name: shard.n_units for name, (_, shard) in by_name.items()}, context.index.recall_vectors)
-    if not names or context.index.recall_queries == 0:
-        return Gates()
-    rows = {name: live_rows(context, by_name[name][1]) for name in names}
-    all_ids = np.concatenate([ids for ids, _ in rows.values()])
-    known = [live_ids(context, context.shards[by_name[name][0]]) for name in names]
-    new_ids = np.setdiff1d(all_ids, np.concatenate(known), assume_unique=True)
-    query_ids = choose_queries(new_ids, all_ids, context.index.recall_queries)
-    queries = _rows_of(rows.values(), query_ids)
-    recipe = _served(context, training)
-    answers = []
-    for name in names:
-        entry = by_name[name][1].index
-        assert entry is not None
-        index = kernel.load(context.store.read(entry), by_name[name][1].training)
-        answers.append(answer(index, recipe, *rows[name], query_ids, queries))
-    recall = measure_recall(answers)
-    return Gates(recall.recall_at_10, recall.n_queries, names)
-
-
-def _rows_of(parts: Iterable[tuple[Any, Any]], wanted: Any) -> Any:
-    ids = np.concatenate([ids for ids, _ in parts])
-    vectors = np.concatenate([vectors for _, vectors in parts])
-    order = np.argsort(ids)
-    return vectors[order[np.searchsorted(ids, wanted, sorter=order)]]
-
-
-def _served(context: RunContext, training: Training | None) -> IndexRecipe:
-    if training is None:
-        return IndexRecipe("flat", context.dimension)
-    settings = context.index
-    return IndexRecipe(
-        "ivfpq",
-        context.dimension,
-        pq_bytes=code_bytes(settings, context.dimension),
-        nprobe=settings.nprobe,
-        rerank_factor=settings.rerank_factor,
-    )

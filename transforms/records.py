@@ -4,10 +4,12 @@ Every record is a `Record`; PCollections are typed with that base class, so that
 all of them. Paths are relative to the store's root; `first` and `count` are row ranges in the file at a path.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
 import msgspec
+import pyarrow as pa
 
 from transforms.store.manifest import DocumentShard, FileEntry, Shard, Training
 
@@ -138,6 +140,12 @@ class TouchShard(Record, frozen=True):
     """Asks for a shard to be looked at although none of its documents changed."""
 
 
+class Several(Record, frozen=True):
+    """Records of one key that came about together, since many small elements cost more than one larger one."""
+
+    records: tuple["Records", ...]
+
+
 class WorkEntry(Record, frozen=True):
     """One content to cut (`path` is a file of snapshots) or only to encode (`path` is a segment of units)."""
 
@@ -242,21 +250,61 @@ class ShardFilled(Record, frozen=True):
 Records = (
     FileToRead | FileGone | ReadItem | FileSeen | DocumentRead | DocumentGone | Failure | Note
     | ContentChange | ChangesWritten | LeftoverVectors | TouchShard | WorkEntry | WorkItem | UnitsWritten | EncodeItem
-    | VectorsWritten | GuardCount | DocumentShardWritten | ShardWritten | FillItem | ShardFilled
+    | VectorsWritten | GuardCount | DocumentShardWritten | ShardWritten | FillItem | ShardFilled | Several
 )  # fmt: skip
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER: msgspec.msgpack.Decoder[Records] = msgspec.msgpack.Decoder(Records)
 
 
+SEVERAL_BYTES = 128 * 1024
+"""What records taken together hold at most, before compression; one record alone may be larger."""
+
+_LEAST_COMPRESSED_BYTES = 256
+_RAW, _ZSTD = b"\x00", b"\x01"
+
+
+def taken_together(records: Iterable[Record]) -> Iterator[Several]:
+    """All of `records`, in order, in as few elements as their sizes allow."""
+    together: list[Any] = []
+    n_bytes = 0
+    for record in records:
+        n_bytes += len(_ENCODER.encode(record))
+        if together and n_bytes > SEVERAL_BYTES:
+            yield Several(tuple(together))
+            together, n_bytes = [], len(_ENCODER.encode(record))
+        together.append(record)
+    if together:
+        yield Several(tuple(together))
+
+
+def one_by_one(records: Iterable[Record]) -> Iterator[Record]:
+    """`records`, with those that were taken together in the places of their `Several`."""
+    for record in records:
+        if isinstance(record, Several):
+            yield from record.records
+        else:
+            yield record
+
+
 class RecordCoder(beam.coders.Coder):
-    """MessagePack for any `Record`. Unlike Beam's fallback it is no pickle, and equal records give equal bytes."""
+    """MessagePack for any `Record`, compressed where that pays: paths of one run are much alike.
+
+    Unlike Beam's fallback it is no pickle, and equal records give equal bytes.
+    """
 
     def encode(self, value: Record) -> bytes:
-        return _ENCODER.encode(value)
+        data = _ENCODER.encode(value)
+        if len(data) < _LEAST_COMPRESSED_BYTES:
+            return _RAW + data
+        packed = _codec().compress(data, asbytes=True)
+        return _ZSTD + len(data).to_bytes(4, "big") + packed
 
     def decode(self, encoded: bytes) -> Record:
-        return _DECODER.decode(encoded)
+        if encoded[:1] == _RAW:
+            return _DECODER.decode(memoryview(encoded)[1:])
+        n_bytes = int.from_bytes(encoded[1:5], "big")
+        return _DECODER.decode(_codec().decompress(memoryview(encoded)[5:], n_bytes))
 
     def is_deterministic(self) -> bool:
         return True
@@ -269,6 +317,11 @@ class RecordCoder(beam.coders.Coder):
 
     def __hash__(self) -> int:
         return hash("RecordCoder")
+
+
+def _codec() -> pa.Codec:
+    """A codec holds a context that two threads must not use at once; making one costs a microsecond."""
+    return pa.Codec("zstd", compression_level=1)
 
 
 beam.coders.registry.register_coder(Record, RecordCoder)

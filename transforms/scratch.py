@@ -4,6 +4,8 @@ They are uncompressed Arrow files, since they live for minutes and any of their 
 """
 
 import functools
+import mmap
+import weakref
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -40,7 +42,27 @@ def _open(root: str, path: str) -> pa.Table:
     if not store.is_local:
         return read_ipc(store.read_named(path))
     try:
-        with pa.memory_map(store.path(path)) as source, pa.ipc.open_file(source) as file:
+        mapped = _map(store.path(path))
+        with pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped))) as file:
             return file.read_all()
-    except (FileNotFoundError, pa.ArrowInvalid) as error:
+    except (FileNotFoundError, ValueError, pa.ArrowInvalid) as error:
         raise StoreError(f"{store.path(path)}, which this run wrote, is gone or damaged; run again") from error
+
+
+_maps: "weakref.WeakSet[mmap.mmap]" = weakref.WeakSet()
+
+
+def _map(path: str) -> mmap.mmap:
+    with open(path, "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    _maps.add(mapped)
+    return mapped
+
+
+def let_pages_go() -> None:
+    """Tell the system that no page of a mapped scratch file is needed for now: what is read next is mapped again.
+
+    Whoever walks through many files calls it from time to time, so that memory holds a part of them.
+    """
+    for mapped in list(_maps):
+        mapped.madvise(mmap.MADV_DONTNEED)

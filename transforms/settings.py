@@ -88,8 +88,12 @@ class IndexSettings(Section):
         int, Field(ge=1, description="candidates re-scored from the stored vectors, as a multiple of k")
     ] = 10
     shard_chars: Annotated[
-        int, Field(gt=0, description="text characters a shard is planned for; a shard of twice as many is split")
-    ] = 256 * 1024 * 1024
+        int,
+        Field(
+            gt=0,
+            description="text characters a shard is planned for, which bounds a worker's memory; a shard of twice as many is split",
+        ),
+    ] = 32 * 1024 * 1024
     min_recall_at_10: Annotated[
         float, Field(ge=0, le=1, description="recall@10 against exact search below which a run does not publish")
     ] = 0.9

@@ -28,25 +28,30 @@ from transforms.dead_letters import failure_row
 from transforms.former_vectors import segment_of, vectors_of
 from transforms.ledger import shard_ledger
 from transforms.records import ContentChange, Failure, Record, ShardWritten, UnitsWritten, VectorsWritten
-from transforms.scratch import read_all
-from transforms.scratch import read_rows as read_scratch_rows
+from transforms.scattered import Scattered
+from transforms.scratch import let_pages_go, read_all
 from transforms.store.manifest import FileEntry, Shard
 from transforms.store.schemas import FAILURES, SNAPSHOTS, UNITS
-from transforms.store.segments import open_vectors, read_ipc, read_table, write_table, write_vectors
+from transforms.store.segments import open_vectors, read_table, write_scattered, write_table, write_vectors
 from transforms.work_vectors import work_vectors_schema
 
 MAX_SEGMENTS = 16
+ROWS_AT_ONCE = 8192
 NO_UNITS: dict[str, Any] = {"units_segment": "", "units_row": -1, "vectors_segment": "", "vectors_row": -1}
+KEYS = pa.schema([UNITS.field(name) for name in ("content_id", "ordinal", "unit_id", "vector_id", "n_tokens")])
+KEYS = KEYS.append(pa.field("seconds", pa.float64()))
 
 
 class NewUnits(msgspec.Struct):
     """The units made in this run for one shard, sorted by (content, ordinal), row for row beside their vectors.
 
-    `n_bad` counts the units left out because nothing brought their vector.
+    `keys` are small columns of `units`; `costs` those of `vectors`, whose column `vector` stays where it is. `n_bad`
+    counts the units left out because nothing brought their vector.
     """
 
-    units: pa.Table
-    vectors: NDArray[np.float16]
+    units: Scattered
+    keys: pa.Table
+    vectors: Scattered
     costs: pa.Table
     n_bad: int
 
@@ -61,12 +66,13 @@ def write_shard(context: RunContext, index: int, records: list[Record], failed: 
     changes = without_failed(read_content_changes(context, records), failed)
     counts = document_counts(known, changes)
     made = collect_units(context, index, records, failed, counts, known)
+    let_pages_go()
     live = {name: row for name, row in known.items() if counts.get(name, 1) > 0}
     gains = gains_of(changes)
-    contents = _updated(context, live, gains, counts, made.units)
+    contents = _updated(context, live, gains, counts, made.keys)
     n_removed = _n_removed(known, contents)
     written = _ShardWriter(context, shard, contents, made).write(gains)
-    table, totals = shard_ledger(made.units, made.costs, {name: gain.uri for name, gain in gains.items()})
+    table, totals = shard_ledger(made.keys, made.costs, {name: gain.uri for name, gain in gains.items()})
     totals["units_removed"] = n_removed
     totals["units_bad"] = made.n_bad
     outcomes, dead_letters = _not_made_anew(live, counts, failed)
@@ -113,49 +119,42 @@ def collect_units(
 ) -> NewUnits:
     """The shard's units and vectors out of the run's scratch files; a unit without a sound vector is left out."""
     records = list(records)
-    units = _work_units(context, index, sorted({r.path for r in records if isinstance(r, UnitsWritten)}))
-    is_live = {name: counts.get(name, 1) > 0 for name in counts.keys() | set(known)}
-    keep = [name not in failed and is_live.get(name, False) for name in strings(units, "content_id")]
-    units = units.filter(pa.array(keep, pa.bool_()))
-    costs = _work_costs(context, sorted({r.path for r in records if isinstance(r, VectorsWritten)}))
-    return _aligned(context, units, costs)
+    paths = sorted({r.path for r in records if isinstance(r, UnitsWritten)})
+    units = _of_shard(Scattered.of([read_all(context.root, path) for path in paths]), index)
+    is_wanted = {name: n > 0 for name, n in counts.items()} | dict.fromkeys(known - counts.keys(), True)
+    wanted = pa.array(sorted(name for name, wanted in is_wanted.items() if wanted and name not in failed), pa.string())
+    names = units.column("content_id", pa.string())
+    units = _ordered(units.take(np.flatnonzero(pc.is_in(names, value_set=wanted).to_numpy())))
+    paths = sorted({r.path for r in records if isinstance(r, VectorsWritten)})
+    return _aligned(context, units, Scattered.of([read_all(context.root, path) for path in paths]))
 
 
-def _work_units(context: RunContext, index: int, paths: Iterable[str]) -> pa.Table:
-    tables = []
-    for path in paths:
-        table = read_all(context.root, path)
-        tables.append(table.filter(pc.field("shard") == index))
-    if not tables:
-        return UNITS.append(pa.field("seconds", pa.float64())).empty_table()
-    table = pa.concat_tables(tables).drop_columns(["shard", "needs_vector", "n_of"])
-    return _first_of_each(table.sort_by([("content_id", "ascending"), ("ordinal", "ascending")]), "unit_id")
+def _of_shard(units: Scattered, index: int) -> Scattered:
+    return units.take(np.flatnonzero(units.column("shard", pa.int32()).to_numpy() == index))
 
 
-def _work_costs(context: RunContext, paths: Iterable[str]) -> pa.Table:
-    tables = [read_ipc(context.store.read_named(path)) for path in paths]
-    tables = [table.replace_schema_metadata(None) for table in tables]
-    if not tables:
-        return work_vectors_schema(context.dimension, "").remove_metadata().empty_table()
-    return _first_of_each(pa.concat_tables(tables), "vector_id")
+def _ordered(units: Scattered) -> Scattered:
+    """Units by (content, ordinal), each once: work that a retry did twice counts once."""
+    keys = units.columns(KEYS.remove(KEYS.get_field_index("seconds")))
+    order = pc.sort_indices(keys, [(name, "ascending") for name in ("content_id", "ordinal", "unit_id")])
+    names = keys.column("unit_id").take(order).combine_chunks()
+    is_first = np.ones(len(names), bool)
+    is_first[1:] = pc.not_equal(names[1:], names[:-1]).to_numpy(zero_copy_only=False)
+    return units.take(order.to_numpy()[is_first])
 
 
-def _first_of_each(table: pa.Table, column: str) -> pa.Table:
-    """Rows whose value in `column` was not seen before: work that a retry did twice counts once."""
-    _, first = np.unique(table.column(column).to_numpy(), return_index=True)
-    return table.take(np.sort(first))
-
-
-def _aligned(context: RunContext, units: pa.Table, costs: pa.Table) -> NewUnits:
-    wanted, have = units.column("vector_id").to_numpy(), costs.column("vector_id").to_numpy()
-    order = np.argsort(have)
+def _aligned(context: RunContext, units: Scattered, vectors: Scattered) -> NewUnits:
+    wanted = units.column("vector_id", pa.int64()).to_numpy()
+    have = vectors.column("vector_id", pa.int64()).to_numpy()
+    order = np.argsort(have, kind="stable")  # of vectors that were made twice, the first
     place = np.searchsorted(have, wanted, sorter=order)
     found = np.zeros(len(wanted), bool)
     inside = place < len(have)
     found[inside] = have[order[place[inside]]] == wanted[inside]
-    rows = costs.take(order[place[found]])
-    vectors = vectors_of(rows.column("vector")) if rows.num_rows else np.empty((0, context.dimension), np.float16)
-    return NewUnits(units.filter(pa.array(found)), vectors, rows.drop_columns(["vector"]), int((~found).sum()))
+    units, vectors = units.take(np.flatnonzero(found)), vectors.take(order[place[found]])
+    schema = work_vectors_schema(context.dimension, "").remove_metadata()
+    costs = vectors.columns(schema.remove(schema.get_field_index("vector")))
+    return NewUnits(units, units.columns(KEYS), vectors, costs, int((~found).sum()))
 
 
 def _updated(
@@ -242,60 +241,63 @@ class _ShardWriter:
         live = self._live_segments(self.shard.snapshots, {self.contents[name].snapshot_segment for name in kept})
         rewrite = self._rewrites(live, len(kept), len(new))
         texts = _new_texts(self.context, [gains[name] for name in new])
+        names = new
         if rewrite and kept:
-            texts = pa.concat_tables([texts, self._stored_texts(kept)]).sort_by("content_id")
-            live = ()
-        if not texts.num_rows:
+            texts, names, live = texts.joined(self._stored_texts(kept)), new + kept, ()
+        if not names:
             return live
-        entry = write_table(self.store, f"snapshots/{self.shard.name}", texts)
-        for row, name in enumerate(strings(texts, "content_id")):
-            place = msgspec.structs.replace(self.contents[name], snapshot_segment=entry.path, snapshot_row=row)
-            self.contents[name] = place
+        order = np.argsort(np.array(names), kind="stable")
+        entry = write_scattered(self.store, f"snapshots/{self.shard.name}", SNAPSHOTS, texts.take(order), let_pages_go)
+        for row, place in enumerate(order.tolist()):
+            content = self.contents[names[place]]
+            placed = msgspec.structs.replace(content, snapshot_segment=entry.path, snapshot_row=row)
+            self.contents[names[place]] = placed
         return (*live, entry)
 
     def _live_segments(self, segments: tuple[FileEntry, ...], used: Collection[str]) -> tuple[FileEntry, ...]:
         return tuple(entry for entry in segments if entry.path in used)
 
-    def _stored_texts(self, names: list[str]) -> pa.Table:
-        tables = []
-        for segment in self.shard.snapshots:
-            rows = [self.contents[n].snapshot_row for n in names if self.contents[n].snapshot_segment == segment.path]
-            if rows:
-                tables.append(read_table(self.store, segment).take(pa.array(sorted(rows))))
-        return pa.concat_tables(tables)
+    def _stored_texts(self, names: list[str]) -> Scattered:
+        """The stored snapshots of `names`, in that order."""
+        paths = sorted({self.contents[name].snapshot_segment for name in names})
+        tables = [read_table(self.store, segment_of(self.shard.snapshots, path)) for path in paths]
+        owners = [paths.index(self.contents[name].snapshot_segment) for name in names]
+        rows = [self.contents[name].snapshot_row for name in names]
+        return Scattered(tables, np.array(owners, np.int64), np.array(rows, np.int64))
 
     def _write_units(self) -> tuple[tuple[FileEntry, ...], tuple[FileEntry, ...]]:
         kept = [row for row in self.contents.values() if row.units_row >= 0 and row.n_units]
         units = self._live_segments(self.shard.units, {row.units_segment for row in kept})
         vectors = self._live_segments(self.shard.vectors, {row.vectors_segment for row in kept})
-        table, matrix = self.made.units.select(UNITS.names), self.made.vectors
-        if self._rewrites(units, sum(row.n_units for row in kept), table.num_rows) and kept:
-            table, matrix = self._with_stored(kept, table, matrix)
+        rows, matrix = self.made.units, _matrix(self.made.vectors, self.context.dimension)
+        if self._rewrites(units, sum(row.n_units for row in kept), len(rows)) and kept:
+            rows, matrix = self._with_stored(kept, rows, matrix)
             units = vectors = ()
-        if not table.num_rows:
+        if not len(rows):
             return units, vectors
-        new_units = write_table(self.store, f"units/{self.shard.name}", table)
-        ids = table.column("vector_id").to_numpy()
+        new_units = write_scattered(self.store, f"units/{self.shard.name}", UNITS, rows, let_pages_go)
+        ids = rows.column("vector_id", pa.int64()).to_numpy()
         new_vectors = write_vectors(self.store, f"vectors/{self.shard.name}", ids, matrix)
-        self._place(strings(table, "content_id"), new_units.path, new_vectors.path)
+        names = strings(rows.columns(pa.schema([UNITS.field("content_id")])), "content_id")
+        self._place(names, new_units.path, new_vectors.path)
         return (*units, new_units), (*vectors, new_vectors)
 
     def _with_stored(
-        self, kept: list[Content], table: pa.Table, matrix: NDArray[np.float16]
-    ) -> tuple[pa.Table, NDArray[np.float16]]:
+        self, kept: list[Content], rows: Scattered, matrix: NDArray[np.float16]
+    ) -> tuple[Scattered, NDArray[np.float16]]:
         """The new rows together with all live ones, sorted by (content, ordinal)."""
-        tables, parts = [table], [matrix]
+        parts = [matrix]
         for segment in self.shard.units:
-            rows = sorted((row for row in kept if row.units_segment == segment.path), key=lambda row: row.units_row)
-            if not rows:
+            held = sorted((row for row in kept if row.units_segment == segment.path), key=lambda row: row.units_row)
+            if not held:
                 continue
-            places = np.concatenate([np.arange(row.units_row, row.units_row + row.n_units) for row in rows])
-            tables.append(read_table(self.store, segment).take(pa.array(places)))
-            stored = open_vectors(self.store, segment_of(self.shard.vectors, rows[0].vectors_segment))
+            places = np.concatenate([np.arange(row.units_row, row.units_row + row.n_units) for row in held])
+            rows = rows.joined(Scattered.of([read_table(self.store, segment)]).take(places))
+            stored = open_vectors(self.store, segment_of(self.shard.vectors, held[0].vectors_segment))
             parts.append(stored.rows(places))
-        joined, vectors = pa.concat_tables(tables), np.concatenate(parts)
-        order = pc.sort_indices(joined, [("content_id", "ascending"), ("ordinal", "ascending")])
-        return joined.take(order), vectors[order.to_numpy()]
+        keys = rows.columns(pa.schema([UNITS.field("content_id"), UNITS.field("ordinal")]))
+        order = pc.sort_indices(keys, [("content_id", "ascending"), ("ordinal", "ascending")]).to_numpy()
+        return rows.take(order), np.concatenate(parts)[order]
 
     def _place(self, names: list[str], units: str, vectors: str) -> None:
         first: dict[str, int] = {}
@@ -307,15 +309,22 @@ class _ShardWriter:
             )
 
 
-def _new_texts(context: RunContext, gains: list[ContentChange]) -> pa.Table:
-    """The snapshots of new contents, sorted by content id, read from where the readers left them."""
-    by_path: dict[str, list[ContentChange]] = {}
-    for gain in gains:
-        by_path.setdefault(gain.path, []).append(gain)
-    tables = [
-        read_scratch_rows(context.root, path, [gain.path_row for gain in by_path[path]]) for path in sorted(by_path)
-    ]
-    return pa.concat_tables([SNAPSHOTS.empty_table(), *tables]).sort_by("content_id")
+def _new_texts(context: RunContext, gains: list[ContentChange]) -> Scattered:
+    """The snapshots of new contents, in the order of `gains`, where the readers left them."""
+    paths = sorted({gain.path for gain in gains})
+    numbers = {path: number for number, path in enumerate(paths)}
+    owners = np.array([numbers[gain.path] for gain in gains], np.int64)
+    rows = np.array([gain.path_row for gain in gains], np.int64)
+    return Scattered([read_all(context.root, path) for path in paths], owners, rows)
+
+
+def _matrix(rows: Scattered, dimension: int) -> NDArray[np.float16]:
+    """The vectors of scratch rows, float16 (n, dimension)."""
+    matrix = np.empty((len(rows), dimension), np.float16)
+    for table, numbers, places in rows.parts():
+        matrix[places] = vectors_of(table.column("vector"))[numbers]
+        let_pages_go()
+    return matrix
 
 
 def live_places(context: RunContext, shard: Shard) -> dict[str, NDArray[np.int64]]:
@@ -340,15 +349,18 @@ def live_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
     """The ids and vectors of a shard's live units, in id order, less those whose ids are in `without`."""
     places = live_places(context, shard)
-    ids, parts = [np.empty(0, np.int64)], [np.empty((0, context.dimension), np.float16)]
-    for segment in (entry for entry in shard.vectors if entry.path in places):
-        vectors, rows = open_vectors(context.store, segment), places[segment.path]
-        found = vectors.ids[rows]
-        if without is not None:
-            wanted = ~np.isin(found, without)
-            found, rows = found[wanted], rows[wanted]
-        ids.append(found)
-        parts.append(vectors.rows(rows))
-    joined = np.concatenate(ids)
-    order = np.argsort(joined)
-    return joined[order], np.concatenate(parts)[order]
+    segments = [open_vectors(context.store, entry) for entry in shard.vectors if entry.path in places]
+    rows = [places[entry.path] for entry in shard.vectors if entry.path in places]
+    if without is not None:
+        rows = [some[~np.isin(segment.ids[some], without)] for segment, some in zip(segments, rows, strict=True)]
+    found = [segment.ids[some] for segment, some in zip(segments, rows, strict=True)]
+    ids = np.concatenate([np.empty(0, np.int64), *found])
+    order = np.argsort(ids)
+    to = np.empty(len(order), np.int64)
+    to[order] = np.arange(len(order))
+    vectors = np.empty((len(ids), context.dimension), np.float16)
+    for segment, some, first in zip(segments, rows, np.cumsum([0, *map(len, found)])[:-1], strict=True):
+        for start in range(0, len(some), ROWS_AT_ONCE):
+            part = some[start : start + ROWS_AT_ONCE]
+            vectors[to[first + start : first + start + len(part)]] = segment.rows(part)
+    return ids[order], vectors

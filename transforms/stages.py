@@ -40,6 +40,8 @@ from transforms.records import (
     Record,
     ShardWritten,
     TouchShard,
+    one_by_one,
+    taken_together,
 )
 from transforms.shards import write_shard
 from transforms.work import CHARS_PER_TOKEN, WorkPacker
@@ -80,9 +82,12 @@ def _read(item: Record, context: RunContext) -> Iterator[tuple[int, Record]]:
     else:
         assert isinstance(item, ReadItem)
         records = read_item(context, item)
+    by_shard: dict[int, list[Record]] = {}
     for record in records:
         _count("read", type(record).__name__)
-        yield context.document_shard(_home(record)), record
+        by_shard.setdefault(context.document_shard(_home(record)), []).append(record)
+    for shard, together in by_shard.items():
+        yield from ((shard, several) for several in taken_together(together))
 
 
 def _home(record: Record) -> str:
@@ -115,7 +120,7 @@ def _same(element: Any) -> Any:
 def _join_documents(group: KeyedGroup, context: RunContext) -> Iterator[Any]:
     index, records = group
     known = load_documents(context.store, context.document_shards[index])
-    resolved = resolve(known, list(records))
+    resolved = resolve(known, one_by_one(records))
     yield TaggedOutput(COUNTS, count_documents(resolved))
     yield from write_content_changes(context, index, merged(resolved.changes))
 
@@ -308,7 +313,7 @@ class WriteDocuments(beam.PTransform):
 def _write_documents(group: KeyedGroup, context: RunContext, verdict: str, failures: list[Any]) -> Iterator[Record]:
     index, records = group
     if not verdict:
-        yield write_documents(context, index, list(records), failed_contents(failures))
+        yield write_documents(context, index, one_by_one(records), failed_contents(failures))
 
 
 @dataclass

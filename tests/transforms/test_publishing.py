@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hand_mill import HandMill
 
+import transforms.gates as gates
 import transforms.publishing as publishing
 from transforms.indexing.recall import Recall
 from transforms.outcome import read_outcome
@@ -65,7 +66,7 @@ def test_recall_below_its_floor_publishes_nothing(mill, monkeypatch):
     mill.run()
     before = mill.manifest()
     assert before.gates.recall_at_10 == 1.0 and before.gates.n_queries == 20
-    monkeypatch.setattr(publishing, "measure_recall", lambda answers: Recall(0.5, 20))
+    monkeypatch.setattr(gates, "measure_recall", lambda answers: Recall(0.5, 20))
     mill.write("0.txt", "edited")
     outcome = mill.run().outcome
     assert "recall@10 is 0.500, below min_recall_at_10 = 0.9" in outcome.refused

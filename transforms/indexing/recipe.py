@@ -8,7 +8,7 @@ import msgspec
 from models.errors import SettingsError
 from transforms.settings import IndexSettings
 
-VERSION = 1
+VERSION = 2
 """Raised when the bytes of an index, or which index is taken, change for equal vectors."""
 
 BITS = 8
@@ -52,9 +52,9 @@ class IndexRecipe(msgspec.Struct, frozen=True):
 
 
 def plan_index(
-    settings: IndexSettings, dimension: int, n_units: int, current_factory: str | None = None
+    settings: IndexSettings, dimension: int, n_units: int, current_factory: str | None = None, n_shards: int = 1
 ) -> IndexRecipe:
-    """The recipe for `n_units` vectors of `dimension` components.
+    """The recipe for `n_units` vectors of `dimension` components in `n_shards`.
 
     `auto` takes IVF-PQ from `min_ivf_units`, and leaves it again only below half of that, so that a corpus around the
     threshold is not rebuilt every week; `current_factory` is that of the version's training, if it has one.
@@ -67,17 +67,25 @@ def plan_index(
     """
     if _takes_ivfpq(settings, n_units, current_factory is not None):
         n_bytes = code_bytes(settings, dimension)
-        return IndexRecipe("ivfpq", dimension, n_lists(n_units), n_bytes, settings.nprobe, settings.rerank_factor)
+        return IndexRecipe(
+            "ivfpq", dimension, n_lists(n_units, n_shards), n_bytes, settings.nprobe, settings.rerank_factor
+        )
     return IndexRecipe("flat", dimension, rerank_factor=settings.rerank_factor)
 
 
-def n_lists(n_units: int) -> int:
+def n_lists(n_units: int, n_shards: int = 1) -> int:
     """The power of two nearest to four times the root of `n_units`, on a log scale, at most one list per 39 units.
+
+    Every shard repeats the centroids, so the bound holds for the units of a mean shard: it keeps them a fraction of
+    the vectors however many shards there are.
 
     >>> n_lists(20_000), n_lists(10_000_000), n_lists(1_000)
     (512, 16384, 25)
+    >>> n_lists(10_000_000, n_shards=128)
+    2003
     """
-    return max(1, min(1 << round(log2(4 * sqrt(max(1, n_units)))), n_units // ROWS_PER_LIST))
+    nearest = 1 << round(log2(4 * sqrt(max(1, n_units))))
+    return max(1, min(nearest, n_units // max(1, n_shards) // ROWS_PER_LIST))
 
 
 def n_training_rows(recipe: IndexRecipe) -> int:

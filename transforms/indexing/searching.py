@@ -14,7 +14,7 @@ NONE = -1
 QUERIES_AT_ONCE = 16
 """Below 20 queries FAISS scores each one by itself; from there on, the batch shows in the last bits."""
 
-BLOCK_BYTES = 64 << 20
+BLOCK_BYTES = 8 << 20
 MARGIN = 1e-4
 CROWDED = 256
 """Rows that a query may have within `MARGIN` of its best before one product scores the whole block for it."""

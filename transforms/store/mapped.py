@@ -104,10 +104,17 @@ def vectors_bytes(vector_ids: Ids, vectors: Halves) -> memoryview:
     if len(ids) != n_rows:
         raise ValueError(f"{len(ids)} ids for {n_rows} vectors")
     schema = vectors_schema(dimension)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, schema) as writer:
-        writer.write_batch(pa.record_batch([ids, rows], schema=schema))
-    return memoryview(sink.getvalue())
+    batch = pa.record_batch([ids, rows], schema=schema)
+    measure = pa.MockOutputStream()
+    _write_batch(measure, batch)
+    data = pa.allocate_buffer(measure.size())  # a growing one would take up to three times as much
+    _write_batch(pa.FixedSizeBufferWriter(data), batch)
+    return memoryview(data)
+
+
+def _write_batch(sink: pa.NativeFile, batch: pa.RecordBatch) -> None:
+    with pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
 
 
 def write_vectors(store: Store, folder: str, vector_ids: Ids, vectors: Halves) -> FileEntry:

@@ -1,7 +1,7 @@
 """Tables as immutable Parquet segments, and small tables as Arrow IPC bytes. Equal tables give equal bytes."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from models.errors import StoreError
+from transforms.scattered import Scattered
 from transforms.store.files import Store, damaged
 from transforms.store.manifest import FileEntry
 from transforms.store.mapped import Vectors, open_vectors, write_vectors
@@ -25,6 +26,7 @@ __all__ = [
     "read_rows",
     "read_table",
     "take_rows",
+    "write_scattered",
     "write_table",
     "write_vectors",
 ]
@@ -44,24 +46,46 @@ _SORTED = ["content_id", "uri", "unit_id", "vector_id"]
 
 def parquet_bytes(table: pa.Table) -> bytes:
     """`table` as a Parquet file: zstd, row groups of `ROWS_PER_GROUP`. How the table was chunked does not show."""
-    names = set(table.column_names)
+    return _parquet(table.schema, [table.combine_chunks()]).to_pybytes()
+
+
+def _parquet(schema: pa.Schema, blocks: Iterable[pa.Table]) -> pa.Buffer:
+    """One Parquet file of `blocks`; each but the last holds a multiple of `ROWS_PER_GROUP` rows."""
+    names = set(schema.names)
     repetitive: Any = [path for path in _REPETITIVE if path.split(".")[0] in names]  # the stubs know only a bool
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        table.combine_chunks(),
+    with pq.ParquetWriter(
         sink,
-        row_group_size=ROWS_PER_GROUP,
+        schema,
         compression="zstd",
         compression_level=1,
         use_dictionary=repetitive,
         write_statistics=[name for name in _SORTED if name in names],
-    )
-    return sink.getvalue().to_pybytes()
+    ) as writer:
+        for block in blocks:
+            writer.write_table(block, row_group_size=ROWS_PER_GROUP)
+    return sink.getvalue()
 
 
 def write_table(store: Store, folder: str, table: pa.Table) -> FileEntry:
     """Stores a table as a Parquet segment."""
-    return store.write(folder, "parquet", parquet_bytes(table), table.num_rows)
+    return store.write(folder, "parquet", _parquet(table.schema, [table.combine_chunks()]), table.num_rows)
+
+
+def write_scattered(
+    store: Store, folder: str, schema: pa.Schema, rows: Scattered, between: Callable[[], None] = lambda: None
+) -> FileEntry:
+    """Stores the columns of `schema` as a Parquet segment, a row group at a time: the same file as of one table.
+
+    :param between: called after each row group, so that what it was copied from can be let go.
+    """
+    return store.write(folder, "parquet", _parquet(schema, _blocks(rows, schema, between)), len(rows))
+
+
+def _blocks(rows: Scattered, schema: pa.Schema, between: Callable[[], None]) -> Iterator[pa.Table]:
+    for block in rows.blocks(schema, ROWS_PER_GROUP):
+        yield block
+        between()
 
 
 def read_table(store: Store, entry: FileEntry, columns: Sequence[str] | None = None) -> pa.Table:

@@ -44,6 +44,12 @@ def test_lists_have_39_rows_each_and_training_has_enough(n_units):
         assert n_rows - n_holdout_rows(n_rows) >= max(256, plan.nlist)
 
 
+@given(st.integers(1, 10**9), st.integers(1, 4096))
+def test_centroids_that_every_shard_repeats_stay_few_beside_its_units(n_units, n_shards):
+    assert n_lists(n_units, n_shards) <= max(1, n_units // n_shards // 39)
+    assert n_lists(n_units, n_shards) <= n_lists(n_units)
+
+
 def test_auto_stays_with_ivfpq_until_half_the_threshold():
     assert plan_index(SETTINGS, 384, 12_000, "IVF512,PQ48x8np").kind == "ivfpq"
     assert plan_index(SETTINGS, 384, 9_999, "IVF512,PQ48x8np").kind == "flat"
@@ -72,5 +78,5 @@ def test_a_recipe_accepts_its_own_training_at_any_number_of_lists():
 
 def test_golden_recipe_raise_version_when_this_changes():
     plan = plan_index(SETTINGS, 384, 100_000)
-    assert recipe.VERSION == 1
+    assert recipe.VERSION == 2
     assert (plan.factory, n_training_rows(plan), n_holdout_rows(67_584)) == ("IVF1024,PQ48x8np", 67_584, 2_048)
