@@ -3,7 +3,7 @@
 Keys are read whole, and compared; the rows themselves are copied out block by block, from tables that are mapped files.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
+TABLES_AT_ONCE = 16
+
+
+def nothing() -> None:
+    """Does nothing."""
 
 
 class Scattered:
@@ -58,17 +63,23 @@ class Scattered:
         for owner, places in zip(owners.tolist(), np.split(order, firsts[1:]), strict=False):
             yield self._tables[owner], self._rows[places], places
 
-    def blocks(self, schema: pa.Schema, n_rows: int) -> Iterator[pa.Table]:
-        """The columns of `schema`, `n_rows` rows at a time."""
+    def blocks(self, schema: pa.Schema, n_rows: int, between: Callable[[], None] = nothing) -> Iterator[pa.Table]:
+        """The columns of `schema`, `n_rows` rows at a time.
+
+        :param between: called after every few tables that rows were copied from, so that their pages can be let go.
+        """
         for first in range(0, len(self), n_rows):
             block = slice(first, first + n_rows)
-            yield _copied(Scattered(self._tables, self._owners[block], self._rows[block]), schema)
+            yield _copied(Scattered(self._tables, self._owners[block], self._rows[block]), schema, between)
+            between()
 
 
-def _copied(block: Scattered, schema: pa.Schema) -> pa.Table:
+def _copied(block: Scattered, schema: pa.Schema, between: Callable[[], None]) -> pa.Table:
     tables, places = [], []
     for table, rows, wanted in block.parts():
         tables.append(table.select(schema.names).take(pa.array(rows, pa.int64())).cast(schema))
         places.append(wanted)
+        if len(tables) % TABLES_AT_ONCE == 0:
+            between()
     order = np.argsort(np.concatenate(places))
     return pa.concat_tables(tables).combine_chunks().take(pa.array(order, pa.int64()))

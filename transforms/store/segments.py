@@ -1,7 +1,7 @@
 """Tables as immutable Parquet segments, and small tables as Arrow IPC bytes. Equal tables give equal bytes."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from models.errors import StoreError
-from transforms.scattered import Scattered
+from transforms.scattered import Scattered, nothing
 from transforms.store.files import Store, damaged
 from transforms.store.manifest import FileEntry
 from transforms.store.mapped import Vectors, open_vectors, write_vectors
@@ -73,19 +73,14 @@ def write_table(store: Store, folder: str, table: pa.Table) -> FileEntry:
 
 
 def write_scattered(
-    store: Store, folder: str, schema: pa.Schema, rows: Scattered, between: Callable[[], None] = lambda: None
+    store: Store, folder: str, schema: pa.Schema, rows: Scattered, between: Callable[[], None] = nothing
 ) -> FileEntry:
     """Stores the columns of `schema` as a Parquet segment, a row group at a time: the same file as of one table.
 
-    :param between: called after each row group, so that what it was copied from can be let go.
+    :param between: as of `Scattered.blocks`.
     """
-    return store.write(folder, "parquet", _parquet(schema, _blocks(rows, schema, between)), len(rows))
-
-
-def _blocks(rows: Scattered, schema: pa.Schema, between: Callable[[], None]) -> Iterator[pa.Table]:
-    for block in rows.blocks(schema, ROWS_PER_GROUP):
-        yield block
-        between()
+    blocks = rows.blocks(schema, ROWS_PER_GROUP, between)
+    return store.write(folder, "parquet", _parquet(schema, blocks), len(rows))
 
 
 def read_table(store: Store, entry: FileEntry, columns: Sequence[str] | None = None) -> pa.Table:

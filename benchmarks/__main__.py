@@ -1,0 +1,34 @@
+"""Every measurement, each in a process of its own, as one table of ratios with their targets.
+
+python -m benchmarks [PART ...] [--folder FOLDER]
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measuring import Figure, figures_of, run_child, show
+
+PARTS = ("cutting", "linear", "encode", "indexing", "mill", "memory")
+TAKE_A_FOLDER = ("cutting", "encode", "indexing")
+
+
+def measured(parts: list[str], folder: Path | None) -> Iterator[Figure]:
+    for part in parts:
+        texts = ["--folder", str(folder.resolve())] if folder and part in TAKE_A_FOLDER else []
+        yield from figures_of(run_child("-m", f"benchmarks.{part}", "--json", *texts).output)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.split("\n")[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all of them without")
+    parser.add_argument("--folder", type=Path, help="real texts for the parts on which made-up words tell little")
+    options = parser.parse_args()
+    unknown = set(options.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no part {', '.join(sorted(unknown))}; the parts are {', '.join(PARTS)}")
+    show(list(measured(options.parts or list(PARTS), options.folder)))
+
+
+if __name__ == "__main__":
+    main()
