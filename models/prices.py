@@ -4,7 +4,6 @@ The defaults are round list prices and sustained rates of late 2026, for orders 
 """
 
 import tomllib
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -46,6 +45,22 @@ class Device(Section):
     name: Annotated[str, Field(min_length=1, max_length=40)]
     usd_per_hour: Usd
     flop_per_second: Rate
+
+
+class Cpu(Device):
+    """One core, as bfloat16 sentence encoders run on it."""
+
+    name: Annotated[str, Field(min_length=1, max_length=40)] = "CPU core"
+    usd_per_hour: Usd = 0.04
+    flop_per_second: Rate = 1.5e11
+
+
+class Gpu(Device):
+    """A data-centre GPU, as large batches keep it busy."""
+
+    name: Annotated[str, Field(min_length=1, max_length=40)] = "GPU"
+    usd_per_hour: Usd = 2.50
+    flop_per_second: Rate = 3.4e14
 
 
 class EncoderPrices(Section):
@@ -96,8 +111,7 @@ class Assumptions(Section):
     numbering_tokens_per_sentence: Rate = 3.0
     instruction_tokens: Rate = 200.0
     llm_window_tokens: Rate = 6000.0
-    passage_tokens: Rate = 133.0
-    propositions_per_passage: Rate = 8.0
+    tokens_per_proposition: Rate = 23.4
     proposition_tokens_per_passage_token: Rate = 1.4
 
 
@@ -105,8 +119,8 @@ class Prices(Section):
     """Everything that a plan takes on trust, by section of the file."""
 
     as_of: Annotated[date, Field(strict=False)] = date(2026, 11, 1)
-    cpu: Device = Device(name="CPU core", usd_per_hour=0.04, flop_per_second=1.5e11)
-    gpu: Device = Device(name="GPU", usd_per_hour=2.50, flop_per_second=3.4e14)
+    cpu: Cpu = Cpu()
+    gpu: Gpu = Gpu()
     encoder: EncoderPrices = EncoderPrices()
     llm: LlmPrices = LlmPrices()
     assumptions: Assumptions = Assumptions()
@@ -128,21 +142,10 @@ def load_prices(path: str | Path | None) -> Prices:
     """
     if path is None:
         return Prices()
-    values = _read_toml(Path(path))
     try:
-        return Prices.model_validate(_with_device_defaults(values))
+        return Prices.model_validate(_read_toml(Path(path)))
     except ValidationError as error:
         raise SettingsError(f"{str(path)!a}: {_one_line(error)}") from error
-
-
-def _with_device_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A device of which the file states only a part keeps the rest of its default."""
-    filled = dict(values)
-    for name in ("cpu", "gpu"):
-        part = values.get(name)
-        if isinstance(part, dict):
-            filled[name] = Prices.model_fields[name].default.model_dump() | part
-    return filled
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -32,6 +32,7 @@ def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str])
         "rollback": rollback,
         "gc": gc,
         "chunk": chunk,
+        "plan": plan,
         "config": config,
     }
     return commands[name](arguments)
@@ -144,6 +145,23 @@ def chunk(arguments: argparse.Namespace) -> Outcome:
     settings = _settings(arguments)
     view = cut_file(arguments.file, settings.reading, settings.chunking, settings.encoder)
     return Outcome(view.to_json(), view.show)
+
+
+def plan(arguments: argparse.Namespace) -> Outcome:
+    """Price chunking policies for a corpus known by counts or by a sample."""
+    from pipelines.plan import PlanRequest, make_plan
+    from pipelines.plan_view import show_plan
+
+    request = PlanRequest(
+        arguments.documents,
+        arguments.tokens_per_document,
+        arguments.length_histogram,
+        tuple(arguments.sample or ()),
+        arguments.prices,
+        arguments.turnover,
+    )
+    made = make_plan(_settings(arguments), request)
+    return Outcome(made.to_json(), partial(show_plan, made))
 
 
 def config(arguments: argparse.Namespace) -> Outcome:
