@@ -164,6 +164,10 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 def _ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="ROOT", required=True, help="folder of the index; made if missing")
     _add_config(parser)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="read and cut what changed, print what the run would cost, write nothing"
+    )
+    _add_prices(parser)
     parser.epilog = "Any other flag is handed to Apache Beam, such as --runner or --direct_num_workers."
     add_setting_flags(parser, "reading", "chunking", "encoder", "index", "run")
 

@@ -47,10 +47,22 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
         raise SettingsError("no input: name file patterns after --input, or as input in section reading of --config")
     own_flags = flags_of(build_parser(only="ingest"), "ingest")
     beam_args = beam_arguments(beam_flags, own_flags)
+    if arguments.dry_run:
+        return _dry_run(settings, arguments)
+    if arguments.prices is not None or arguments.turnover is not None:
+        raise SettingsError("--prices and --turnover are for --dry-run; leave them out or add it")
     from pipelines.ingest import run_ingest
 
     report = run_ingest(settings, arguments.output, beam_args, watch_progress).to_json()
     return Outcome(report, partial(views.show_report, report, arguments.output))
+
+
+def _dry_run(settings: Settings, arguments: argparse.Namespace) -> Outcome:
+    from pipelines.dry_run import dry_run
+    from pipelines.plan_view import show_dry_run
+
+    report = dry_run(settings, arguments.output, arguments.prices, arguments.turnover)
+    return Outcome(report.to_json(), partial(show_dry_run, report, arguments.output))
 
 
 def search(arguments: argparse.Namespace) -> Outcome:

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 from models.prices import Prices
 from pipelines.output import print_pairs, safe
+from pipelines.views import counts_in_words, outcome_pairs
 from transforms.planning.costs import PolicyFigures
 from transforms.planning.figures import Figure, Mark
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from pipelines.dry_run import DryRun
     from pipelines.plan import Plan
 
 MARKS: dict[Mark, str] = {"formula": "=", "measured": "*", "assumed": "~"}
@@ -31,7 +33,13 @@ SECOND = (
     ("flat", "flat_bytes"),
     ("HNSW", "hnsw_bytes"),
     ("IVF-PQ", "ivfpq_bytes"),
-    ("x fixed", "usd_over_fixed"),
+)
+LEGEND = (
+    ("marks", "= formula over what was given, * measured, ~ assumed"),
+    ("tokens", "that the encoder reads, special tokens and contexts included"),
+    ("padded", "slots when every input is padded to its longest"),
+    ("attn", "FLOP of attention; the column FLOP leaves them out"),
+    ("flat ...", "bytes of a FAISS index over all units, without ids and texts"),
 )
 _SHORT_NAMES = {"sentence + section": "sent. + section", "sentence + paragraph + section": "sent.+par.+sect."}
 
@@ -47,20 +55,45 @@ def show_plan(plan: "Plan", console: "Console") -> None:
     console.print()
     show_policies(plan.policies, console)
     console.print()
-    print_pairs(console, [*legend(), *bases(plan)])
+    ratio = ("x fixed", "money over its baseline, fixed windows on the same corpus")
+    print_pairs(console, [*LEGEND, ratio, *bases(plan)])
     for reason, count in plan.outcomes.items():
         console.print(f"left out of the sample: {count:,} {safe(reason)}")
 
 
-def show_policies(policies: Sequence[PolicyFigures], console: "Console") -> None:
-    """Two lines under two lines of headings for each policy."""
-    for columns in (FIRST, SECOND):
+def show_dry_run(report: "DryRun", root: str, console: "Console") -> None:
+    """What a run would do, what it would cost, and what would stop it."""
+    documents, units = report.documents, report.units
+    console.print(f"A run into {safe(root)} would do this; nothing was written", style="bold", soft_wrap=True)
+    parts = [f"{documents[key]:,} {key}" for key in ("indexed", "unchanged", "empty", "failed")]
+    pairs = [
+        ("documents", f"{documents['listed']:,} listed = {' + '.join(parts)}"),
+        ("", f"{documents['deleted']:,} deleted"),
+        *outcome_pairs(report.outcomes),
+        ("units", counts_in_words(units)),
+    ]
+    if report.refusal:
+        pairs.append(("would stop", safe(report.refusal)))
+    print_pairs(console, pairs)
+    console.print()
+    show_policies(report.policies, console, ("x whole", "usd_over_whole"))
+    console.print()
+    ratio = ("x whole", "money over its baseline, the whole corpus from nothing")
+    print_pairs(console, [*LEGEND, ratio, *price_bases(report.prices, report.turnover)])
+
+
+def show_policies(
+    policies: Sequence[PolicyFigures], console: "Console", ratio: tuple[str, str] = ("x fixed", "usd_over_fixed")
+) -> None:
+    """Two lines under two lines of headings for each policy; `ratio` is the last column, a heading and a figure."""
+    second = (*SECOND, ratio)
+    for columns in (FIRST, second):
         headings = "".join(f" {name.rjust(CELL_WIDTH)}" for name, _ in columns)
         console.print(" " * NAME_WIDTH + headings, style="bold", soft_wrap=True)
     for policy in policies:
         name = _SHORT_NAMES.get(policy.name, policy.name)
         console.print(safe(name).ljust(NAME_WIDTH) + _cells(policy, FIRST), soft_wrap=True)
-        console.print(" " * NAME_WIDTH + _cells(policy, SECOND), soft_wrap=True)
+        console.print(" " * NAME_WIDTH + _cells(policy, second), soft_wrap=True)
 
 
 def short(value: float) -> str:
@@ -94,18 +127,6 @@ def _cell(figure: Figure | None) -> str:
     if figure.value == 0 and figure.basis == "no LLM":
         return "-"
     return MARKS[figure.mark] + short(figure.value)
-
-
-def legend() -> list[tuple[str, str]]:
-    """What the table's signs and columns mean."""
-    return [
-        ("marks", "= formula over what was given, * measured, ~ assumed"),
-        ("tokens", "that the encoder reads, special tokens and contexts included"),
-        ("padded", "slots when every input is padded to its longest"),
-        ("attn", "FLOP of attention; the column FLOP leaves them out"),
-        ("memory", "bytes of a FAISS index over all units, without ids and texts"),
-        ("x fixed", "money over its baseline, fixed windows on the same corpus"),
-    ]
 
 
 def bases(plan: "Plan") -> list[tuple[str, str]]:
