@@ -98,9 +98,11 @@ class Assumptions(Section):
     tokens_per_paragraph: Rate = 100.0
     tokens_per_section: Rate = 400.0
     slots_per_sentence: Rate = 32.0
-    recursive_fill: Annotated[float, Field(gt=0, le=1)] = 0.85
-    structural_fill: Annotated[float, Field(gt=0, le=1)] = 0.5
-    context_tokens_per_unit: Annotated[float, Field(ge=0)] = 12.0
+    recursive_fill: Annotated[float, Field(gt=0, le=1)] = 0.75
+    structural_fill: Annotated[float, Field(gt=0, le=1)] = 0.65
+    context_tokens_per_unit: Annotated[float, Field(ge=0)] = 8.0
+    unit_unevenness: Annotated[float, Field(ge=1)] = 1.2
+    sentence_unevenness: Annotated[float, Field(ge=1)] = 2.0
     neighbours_each_side: Annotated[int, Field(ge=0, le=100)] = 1
     semantic_cut_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.05
     semantic_fill: Annotated[float, Field(gt=0, le=1)] = 0.7

@@ -47,24 +47,27 @@ def assert_foretold(dry, report):
     assert dry.refusal == ""
 
 
-def edits(mill):
-    """One after the other, what may happen to a corpus."""
-    yield lambda: None
-    yield lambda: mill.write("doc3.md", f"# Document 3\n\n{prose('d3')}\n\nAnd something new at the end of it.\n")
-    yield lambda: shutil.copy(mill.source / "doc1.md", mill.source / "copy.md")
-    yield lambda: os.rename(mill.source / "doc2.md", mill.source / "renamed.md")
-    yield lambda: os.unlink(mill.source / "doc5.md")
-    yield lambda: mill.write("rows.csv", "id,text\n1,First row of it.\n2,Second row.\n3,First row of it.\n4,\n")
-    yield lambda: mill.write("rows.csv", "id,text\n1,First row of it.\n2,Second row, changed.\n5,A new row.\n")
-    yield lambda: mill.write("broken.pdf", b"no pdf")
-    yield lambda: mill.write("empty.txt", "  \n")
+def edit(mill):
+    mill.write("doc3.md", f"# Document 3\n\n{prose('d3')}\n\nAnd something new at the end of it.\n")
+    shutil.copy(mill.source / "doc1.md", mill.source / "copy.md")
+    os.rename(mill.source / "doc2.md", mill.source / "renamed.md")
+    os.unlink(mill.source / "doc5.md")
+    mill.write("rows.csv", "id,text\n1,First row of it.\n2,Second row.\n3,First row of it.\n4,\n")
+    mill.write("broken.pdf", b"no pdf")
+    mill.write("empty.txt", "  \n")
+
+
+def edit_again(mill):
+    mill.write("rows.csv", "id,text\n1,First row of it.\n2,Second row, changed.\n5,A new row.\n")
+    os.unlink(mill.source / "copy.md")
+    mill.write("empty.txt", "Not empty now.\n")
 
 
 @pytest.mark.slow
 def test_each_run_does_what_its_dry_run_said(turned):
-    for edit in edits(turned):
-        edit()
-        settings = {"max_failures": "50%"}
+    settings = {"max_failures": "50%", "accept_deletes": True}
+    for change in (edit, edit_again):
+        change(turned)
         assert_foretold(trial(turned, **settings), turned.run(**settings))
 
 

@@ -43,11 +43,9 @@ def passes_from_lengths(
     """The passes over documents of which only the lengths are known."""
     n_documents, n_tokens = float(lengths.n_documents), float(lengths.n_tokens)
     n_filled = float(lengths.total((lengths.tokens > 0).astype(lengths.tokens.dtype)))
-    recursive = _packed(n_filled, n_tokens, windows.recursive, windows.overlap_tokens, assumed.recursive_fill, facts)
-    structural = _packed(
-        n_filled, n_tokens, windows.structural, windows.overlap_tokens, assumed.structural_fill, facts,
-        assumed.context_tokens_per_unit,
-    )  # fmt: skip
+    known = n_filled, n_tokens, windows.overlap_tokens, facts, assumed.unit_unevenness
+    recursive = _packed(*known, windows.recursive, assumed.recursive_fill)
+    structural = _packed(*known, windows.structural, assumed.structural_fill, assumed.context_tokens_per_unit)
     return CorpusPasses(
         n_documents=n_documents,
         n_tokens=n_tokens,
@@ -64,7 +62,7 @@ def passes_from_lengths(
 
 
 def _packed(
-    n_documents: float, n_tokens: float, window: int, overlap: int, fill: float, facts: EncoderFacts,
+    n_documents: float, n_tokens: float, overlap: int, facts: EncoderFacts, unevenness: float, window: int, fill: float,
     context_tokens: float = 0.0,
 ) -> EncoderPass:  # fmt: skip
     """Units filled to a share of their window. Overlap is whole sentences: the stated one is the most there is."""
@@ -74,13 +72,17 @@ def _packed(
     basis = f"units assumed to fill {fill:.0%} of {window} tokens"
     return even_pass(
         n_units, content, window + context_tokens + facts.overhead_tokens, facts.overhead_tokens + context_tokens,
-        basis, content_mark="assumed" if overlap else "formula",
+        basis, content_mark="assumed" if overlap else "formula", unevenness=unevenness,
     )  # fmt: skip
 
 
 def _level(level: str, n_documents: float, n_tokens: float, facts: EncoderFacts, assumed: Assumptions) -> EncoderPass:
     size = min(float(getattr(assumed, f"tokens_per_{level}")), float(facts.room_tokens))
     n_units = max(n_documents, n_tokens / size)
-    slots = assumed.slots_per_sentence if level == "sentence" else size + facts.overhead_tokens
+    is_sentence = level == "sentence"
+    slots = assumed.slots_per_sentence if is_sentence else size + facts.overhead_tokens
+    unevenness = assumed.sentence_unevenness if is_sentence else assumed.unit_unevenness
     basis = f"{level}s assumed to have {size:g} tokens, each read once"
-    return even_pass(n_units, n_tokens, slots, facts.overhead_tokens, basis, content_mark="formula")
+    return even_pass(
+        n_units, n_tokens, slots, facts.overhead_tokens, basis, content_mark="formula", unevenness=unevenness
+    )

@@ -56,7 +56,7 @@ def _semantic_units(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumpti
     gaps = max(0.0, corpus.passes["sentence"].n_inputs - corpus.n_documents)
     cuts = corpus.n_documents + assumed.semantic_cut_fraction * gaps
     basis = f"cuts assumed at {assumed.semantic_cut_fraction:.0%} of the sentences' gaps"
-    return _units(corpus, facts, cuts, assumed.semantic_fill, basis)
+    return _units(corpus, facts, cuts, assumed.semantic_fill, basis, assumed)
 
 
 def _pic(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
@@ -73,14 +73,15 @@ def _pic(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> Pol
         summaries.basis,
     )
     basis = f"runs assumed to have {assumed.pic_sentences_per_run:g} sentences"
-    units = _units(corpus, facts, sentences.n_inputs / assumed.pic_sentences_per_run, assumed.semantic_fill, basis)
+    n_runs = sentences.n_inputs / assumed.pic_sentences_per_run
+    units = _units(corpus, facts, n_runs, assumed.semantic_fill, basis, assumed)
     meaning = "an LLM's summary of each document scores its sentences; cuts where the label changes"
     return PolicyWork("PIC", meaning, (units,), (sentences, summaries), llm)
 
 
 def _llm_boundaries(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
     basis = f"units assumed to fill {assumed.boundary_fill:.0%} of {facts.room_tokens} tokens"
-    units = _units(corpus, facts, 0.0, assumed.boundary_fill, basis)
+    units = _units(corpus, facts, 0.0, assumed.boundary_fill, basis, assumed)
     n_calls = max(corpus.n_documents, corpus.n_tokens / assumed.llm_window_tokens)
     numbers = corpus.passes["sentence"].n_inputs * assumed.numbering_tokens_per_sentence
     llm = LlmCalls(
@@ -133,13 +134,16 @@ POLICIES: Mapping[str, Build] = {
 }
 
 
-def _units(corpus: CorpusPasses, facts: EncoderFacts, n_cuts: float, fill: float, basis: str) -> EncoderPass:
+def _units(
+    corpus: CorpusPasses, facts: EncoderFacts, n_cuts: float, fill: float, basis: str, assumed: Assumptions
+) -> EncoderPass:
     """Units that tile the corpus: as many as there are cuts, or as the encoder's limit and a fill share ask for."""
     n_units = max(corpus.n_documents, n_cuts, corpus.n_tokens / (fill * facts.room_tokens))
     n_units = min(n_units, max(corpus.n_documents, corpus.n_tokens))
     return even_pass(
-        n_units, corpus.n_tokens, facts.max_input_tokens, facts.overhead_tokens, basis, content_mark=corpus.mark
-    )
+        n_units, corpus.n_tokens, facts.max_input_tokens, facts.overhead_tokens, basis, content_mark=corpus.mark,
+        unevenness=assumed.unit_unevenness,
+    )  # fmt: skip
 
 
 def _mean(part: EncoderPass) -> float:

@@ -103,11 +103,15 @@ def fixed_pass(lengths: Lengths, window_tokens: int, overlap_tokens: int, overhe
 
 def even_pass(
     n_inputs: float, content_tokens: float, slots_per_input: float, added_tokens: float, basis: str,
-    mark: Mark = "assumed", content_mark: Mark = "assumed",
+    mark: Mark = "assumed", content_mark: Mark = "assumed", unevenness: float = 1.0,
 ) -> EncoderPass:  # fmt: skip
-    """Inputs of equal length, which is the least that attention can cost for their number; each has `added_tokens`."""
+    """Inputs of which only number and mean length are known; `added_tokens` are added to each.
+
+    `unevenness` is the mean of their squared lengths over the square of the mean: 1 for inputs of equal length, the
+    least that attention can cost.
+    """
     tokens = content_tokens + n_inputs * added_tokens
-    pairs = tokens * tokens / n_inputs if n_inputs else 0.0
+    pairs = unevenness * tokens * tokens / n_inputs if n_inputs else 0.0
     slots = n_inputs * slots_per_input
     return EncoderPass(n_inputs, content_tokens, tokens, pairs, slots, mark, basis, content_mark)
 
