@@ -12,7 +12,7 @@ from models.facts import EncoderFacts, encoder_facts
 from models.prices import Prices, load_prices
 from pipelines.config import Settings
 from transforms.chunking import window_and_context
-from transforms.planning.corpus import CUTTERS, CorpusPasses, Windows, passes_from_lengths
+from transforms.planning.corpus import CUTTERS, CorpusPasses, Windows, passes_from_lengths, settings_of
 from transforms.planning.costs import PolicyFigures, Pricing, price_policies
 from transforms.planning.figures import Mark
 from transforms.planning.lengths import Lengths, read_lengths
@@ -99,7 +99,8 @@ def planned_windows(settings: Settings, facts: EncoderFacts) -> Windows:
             f"budget_tokenizer = {settings.chunking.budget_tokenizer!a} counts windows in other tokens than the "
             "encoder's, which no formula converts; plan from a --sample"
         )
-    sizes = {name: window_and_context(name, settings.chunking, facts.room_tokens)[0] for name in CUTTERS}
+    room = facts.room_tokens
+    sizes = {name: window_and_context(name, settings_of(name, settings.chunking, room), room)[0] for name in CUTTERS}
     return Windows(**sizes, overlap_tokens=settings.chunking.overlap_tokens)
 
 

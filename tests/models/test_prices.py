@@ -30,6 +30,15 @@ def test_a_file_goes_over_the_defaults_value_by_value(prices):
     assert found.states("gpu", "usd_per_hour") and not found.states("gpu", "flop_per_second")
 
 
+def test_the_documented_file_is_the_defaults(prices, checkout):
+    page = (checkout / "docs" / "plan.md").read_text()
+    found = prices(page.split("cat > prices.toml <<'END'\n")[1].split("END\n")[0])
+    assert found == Prices()
+    for section in ("cpu", "gpu", "encoder", "llm", "assumptions"):
+        names = set(type(getattr(found, section)).model_fields)
+        assert found.states(section, *(names if section != "encoder" else {"device", "overhead_tokens"}))
+
+
 def test_money_is_counted_in_its_units():
     assert token_usd(2_500_000, 0.02) == pytest.approx(0.05)
     assert device_usd(1800, 3.0) == 1.5

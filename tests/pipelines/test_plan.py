@@ -88,6 +88,18 @@ def test_levels_of_a_sample_are_its_sentences_and_sections(mill):
     }
 
 
+@pytest.mark.parametrize(("window", "context"), [("200", "100"), ("240", "64"), ("100", "200")])
+def test_one_window_is_planned_for_every_cutter(mill, window, context):
+    mill.write("a.md", f"# A\n\n{'Some words and more. ' * 200}")
+    settings = {"encoder": "hashing", "window_tokens": window, "max_context_tokens": context}
+    counted = planned(settings, n_documents=10, tokens_per_document=1000).corpus.windows
+    sampled = planned(settings, sample=(str(mill.source),)).corpus.windows
+    assert counted == sampled and counted.fixed == counted.recursive == int(window)
+    assert counted.structural <= counted.fixed
+    with pytest.raises(SettingsError, match="structural"):
+        planned({**settings, "chunker": "structural"}, n_documents=10, tokens_per_document=1000)
+
+
 def test_what_a_sample_cannot_use_is_counted(mill, run):
     mill.write("a.txt", "some words")
     mill.write("b.txt", "some words")

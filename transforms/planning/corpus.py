@@ -9,6 +9,7 @@ from models.prices import Assumptions
 from transforms.planning.figures import Mark
 from transforms.planning.lengths import Lengths
 from transforms.planning.work import EncoderPass, even_pass, fixed_pass
+from transforms.settings import ChunkingSettings
 
 CUTTERS = ("fixed", "recursive", "structural")
 LEVELS = ("sentence", "paragraph", "section")
@@ -21,6 +22,23 @@ class Windows(msgspec.Struct, frozen=True):
     recursive: int
     structural: int
     overlap_tokens: int = 0
+
+
+def settings_of(name: str, settings: ChunkingSettings, room: int) -> ChunkingSettings:
+    """The settings under which a plan cuts with the cutter `name`, for an encoder that leaves `room` tokens.
+
+    One window is asked for and every cutter is planned: where it leaves no room for the contexts of structural units,
+    their window or their contexts are made to fit, unless it was structural cutting that was asked for.
+    """
+    window, is_asked = settings.window_tokens, settings.chunker == name
+    chosen = settings.model_copy(update={"chunker": name})
+    if name != "structural" or is_asked or window is None or settings.budget_tokenizer != "encoder":
+        return chosen
+    if window > room or window + settings.max_context_tokens <= room:
+        return chosen
+    largest = room - min(settings.max_context_tokens, room // 3)
+    fitting = {"window_tokens": None} if window > largest else {"max_context_tokens": room - window}
+    return chosen.model_copy(update=fitting)
 
 
 class CorpusPasses(msgspec.Struct, frozen=True):

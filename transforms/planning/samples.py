@@ -10,7 +10,7 @@ from transforms.chunkers.sentences import sentence_starts
 from transforms.chunking import make_cutter
 from transforms.elements import CutDocument, Snapshot
 from transforms.extraction import content_id
-from transforms.planning.corpus import CUTTERS, LEVELS, CorpusPasses, Windows
+from transforms.planning.corpus import CUTTERS, LEVELS, CorpusPasses, Windows, settings_of
 from transforms.planning.work import PassTally
 from transforms.settings import ChunkingSettings
 
@@ -28,8 +28,7 @@ class Sample:
         self._overhead = tokenizer.overhead_tokens + prompt_tokens
         self._room = tokenizer.max_input_tokens - self._overhead
         self._cutters = {
-            name: make_cutter(settings.model_copy(update={"chunker": name}), tokenizer, prompt_tokens)
-            for name in CUTTERS
+            name: make_cutter(settings_of(name, settings, self._room), tokenizer, prompt_tokens) for name in CUTTERS
         }
         self._windows = {name: int(cutter.identity["windows"][name]) for name, cutter in self._cutters.items()}
         self._overlap = settings.overlap_tokens
