@@ -222,6 +222,9 @@ def _plan(parser: argparse.ArgumentParser) -> None:
     corpus.add_argument(
         "--sample", nargs="+", metavar="PATTERN", help="file patterns; what they match is read and really cut"
     )
+    parser.add_argument(
+        "--span-tokens", type=positive, metavar="N", help="tokens of a long answer, to tell what the overlap protects"
+    )
     _add_prices(parser)
     _add_config(parser)
     add_setting_flags(parser, "chunking", "encoder", "index")

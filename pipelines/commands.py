@@ -171,6 +171,7 @@ def plan(arguments: argparse.Namespace) -> Outcome:
         tuple(arguments.sample or ()),
         arguments.prices,
         arguments.turnover,
+        arguments.span_tokens,
     )
     made = make_plan(_settings(arguments), request)
     return Outcome(made.to_json(), partial(show_plan, made))

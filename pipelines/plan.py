@@ -14,8 +14,9 @@ from pipelines.config import Settings
 from transforms.chunking import window_and_context
 from transforms.planning.corpus import CUTTERS, CorpusPasses, Windows, passes_from_lengths, settings_of
 from transforms.planning.costs import PolicyFigures, Pricing, price_policies
-from transforms.planning.figures import Mark
+from transforms.planning.figures import Figure, Mark
 from transforms.planning.lengths import Lengths, read_lengths
+from transforms.planning.overlap import overlap_figures
 from transforms.planning.policies import plan_policies
 
 DEFAULT_TURNOVER = 0.05
@@ -30,6 +31,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     sample: tuple[str, ...] = ()
     prices: str | None = None
     turnover: float | None = None
+    span_tokens: int | None = None
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -40,6 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
     prices: Prices
     turnover: float
     policies: tuple[PolicyFigures, ...]
+    overlap: dict[str, Figure]
     outcomes: dict[str, int] = {}
 
     def to_json(self) -> dict[str, Any]:
@@ -56,6 +59,7 @@ class Plan(msgspec.Struct, frozen=True):
             "windows": msgspec.to_builtins(self.corpus.windows),
             "prices": self.prices.model_dump(mode="json"),
             "turnover": self.turnover,
+            "overlap": msgspec.to_builtins(self.overlap),
             "policies": [policy_json(policy) for policy in self.policies],
         }
 
@@ -84,7 +88,8 @@ def make_plan(settings: Settings, request: PlanRequest) -> Plan:
     turnover, mark = turnover_of(request.turnover)
     pricing = Pricing(facts, prices, settings.index, turnover, mark)
     policies = price_policies(plan_policies(corpus, facts, prices.assumptions), pricing)
-    return Plan(corpus, facts, prices, turnover, tuple(policies), dict(sorted(outcomes.items())))
+    overlap = overlap_figures(corpus, request.span_tokens)
+    return Plan(corpus, facts, prices, turnover, tuple(policies), overlap, dict(sorted(outcomes.items())))
 
 
 def turnover_of(given: float | None) -> tuple[float, Mark]:

@@ -1,6 +1,6 @@
 """A plan as a person reads it: one table of 80 columns, two lines a policy, every number marked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from models.prices import Prices
@@ -133,7 +133,10 @@ def bases(plan: "Plan") -> list[tuple[str, str]]:
     """The encoder, the devices and the prices that the figures rest on."""
     windows, facts = plan.corpus.windows, plan.facts
     sizes = f"{windows.fixed} / {windows.recursive} / {windows.structural} tokens, {windows.overlap_tokens} shared"
+    spans = _spans_text(plan.overlap)
     return [
+        ("overlap", _overlap_text(plan.overlap)),
+        *([("spans", spans)] if spans else []),
         ("encoder", f"{safe(facts.name)}, {facts.parameters / 1e6:.2f} M parameters, {facts.dimension} components"),
         ("windows", f"fixed / recursive / structural: {sizes}"),
         *price_bases(plan.prices, plan.turnover),
@@ -147,6 +150,22 @@ def price_bases(prices: Prices, turnover: float) -> list[tuple[str, str]]:
         ("prices", f"of {prices.as_of}: {_price_text(prices)}"),
         ("weekly", f"{turnover:.3g} of the money for the whole corpus, the share that changes"),
     ]
+
+
+def _overlap_text(figures: Mapping[str, Figure]) -> str:
+    limit = f"{figures['long_document_inflation'].value - 1:.1%} as documents grow, an approximation"
+    exact = figures.get("inflation")
+    return limit if exact is None else f"adds {MARKS[exact.mark]}{exact.value - 1:.1%} to the tokens of fixed; {limit}"
+
+
+def _spans_text(figures: Mapping[str, Figure]) -> str:
+    if "severance_probability" not in figures:
+        return ""
+    severed, enough, wasted = (
+        figures[name].value for name in ("severance_probability", "sufficient_overlap_tokens", "wasted_overlap_tokens")
+    )
+    waste = f"; {wasted:g} of the overlap are waste" if wasted else ""
+    return f"of {enough + 1:g} tokens: ={severed:.1%} are whole in no fixed window; overlap {enough:g} is enough{waste}"
 
 
 def _hours_text(prices: Prices) -> str:

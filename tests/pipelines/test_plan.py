@@ -131,6 +131,13 @@ def test_the_json_has_the_documented_keys_and_the_table_its_figures(run, checkou
     assert fixed["units"] == {**fixed["units"], "value": 16_000, "unit": "units", "mark": "formula"}
 
 
+def test_spans_are_told_what_the_overlap_protects(run):
+    code, out, _ = run("plan", *COUNTS, "--overlap-tokens", "20", "--span-tokens", "40")
+    assert code == 0 and "of 40 tokens: =8.1% are whole in no fixed window; overlap 39 is enough" in " ".join(
+        out.split()
+    )
+
+
 def test_a_model_that_is_not_here_is_planned_from_its_facts(run, tmp_path):
     prices = tmp_path / "prices.toml"
     prices.write_text(
