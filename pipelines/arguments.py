@@ -167,6 +167,9 @@ def _ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="read and cut what changed, print what the run would cost, write nothing"
     )
+    parser.add_argument(
+        "--planned", metavar="FILE", help="what --dry-run --json printed, to be shown beside what the run measures"
+    )
     _add_prices(parser)
     parser.epilog = "Any other flag is handed to Apache Beam, such as --runner or --direct_num_workers."
     add_setting_flags(parser, "reading", "chunking", "encoder", "index", "run")

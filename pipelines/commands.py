@@ -52,8 +52,11 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     if arguments.prices is not None or arguments.turnover is not None:
         raise SettingsError("--prices and --turnover are for --dry-run; leave them out or add it")
     from pipelines.ingest import run_ingest
+    from pipelines.planned import read_planned
 
-    report = run_ingest(settings, arguments.output, beam_args, watch_progress).to_json()
+    planned = read_planned(arguments.planned) if arguments.planned is not None else None
+    done = run_ingest(settings, arguments.output, beam_args, watch_progress)
+    report = done.to_json() | ({"planned": planned.beside(done)} if planned else {})
     return Outcome(report, partial(views.show_report, report, arguments.output))
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.config import Setting, Settings, in_words
 from pipelines.output import print_pairs, print_table, safe, snippet
+from pipelines.planned import planned_in_words
 from pipelines.progress import format_duration
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def show_report(report: Mapping[str, Any], root: str, console: "Console") -> Non
         ("FLOPs", f"{report['flops']:.3g}"),
         ("time", _times(report["seconds"])),
     ]
+    if "planned" in report:
+        pairs.append(("of plan", planned_in_words(report["planned"])))
     print_pairs(console, pairs)
     if documents["failed"]:
         console.print(f"`corpusmill status {safe(root)}` names the file that lists the failures", soft_wrap=True)

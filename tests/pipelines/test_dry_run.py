@@ -136,12 +136,28 @@ def test_as_a_command(mill, run, checkout):
     assert all(f"`{key}`" in section for key in answer)
 
 
+def test_a_run_shows_the_plan_beside_what_it_measured(mill, run, tmp_path):
+    mill.write("a.md", f"# A\n\n{prose('a')}\n")
+    words = ["ingest", "--input", mill.source, "--output", mill.root, "--encoder", "hashing"]
+    plan = tmp_path / "plan.json"
+    plan.write_text(run(*words, "--dry-run", "--json")[1])
+    tokens = json.loads(plan.read_text())["policies"][0]["figures"]["encoder_tokens"]["value"]
+    code, out, _ = run(*words, "--planned", plan)
+    assert code == 0 and f"units 1 of 1, encoder tokens {tokens:,.0f} of {tokens:,.0f}" in " ".join(out.split())
+    again = json.loads(run(*words, "--planned", plan, "--json")[1])
+    assert again["planned"]["units"] == {"planned": 1, "measured": 0}
+    plan.write_text('{"dry_run": true, "policies": []}')
+    code, out, err = run(*words, "--planned", plan)
+    assert (code, out) == (2, "") and "--dry-run --json" in err
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
         (["--prices", "x.toml"], "--dry-run"),
         (["--turnover", "5%"], "--dry-run"),
         (["--dry-run", "--prices", "nowhere.toml"], "nowhere.toml"),
+        (["--planned", "nowhere.json"], "nowhere.json"),
         (["--dry-run", "--input", "nowhere/*"], "matches no file"),
         (["--dry-run", "--runer", "x"], "--runer"),
     ],
