@@ -25,6 +25,7 @@ from transforms.contents import document_counts, load_contents, plan_shard, read
 from transforms.context import RunContext, open_store
 from transforms.documents import load_documents, merged, resolve
 from transforms.guards import add_up, count_documents, refusal
+from transforms.planning.corpus import CUTTERS
 from transforms.planning.costs import PolicyFigures, Pricing
 from transforms.reading import read_gone, read_item
 from transforms.records import GuardCount, LeftoverVectors, Record, TouchShard, WorkItem
@@ -36,6 +37,9 @@ from transforms.trial import DryTally, price_run
 from transforms.work import CHARS_PER_TOKEN, WorkPacker
 
 DOCUMENTS = ("listed", "indexed", "unchanged", "empty", "failed", "deleted")
+WITHOUT_MODELS = ("auto", *CUTTERS)
+"""Chunkers that cut without an encoder or an LLM."""
+
 Grouped = dict[int, list[Record]]
 
 
@@ -71,6 +75,11 @@ def dry_run(settings: Settings, root: str, prices_file: str | None = None, turno
 
     Raises as `run_ingest`, except that a guard which would stop the run is told, not raised.
     """
+    if settings.chunking.chunker not in WITHOUT_MODELS:
+        raise SettingsError(
+            f"chunker = {settings.chunking.chunker!a} asks a model where to cut, and a dry run asks none; "
+            "`corpusmill plan --sample` estimates it"
+        )
     prices = load_prices(prices_file)
     facts = encoder_facts(settings.encoder, prices.encoder)
     if facts.is_stated:

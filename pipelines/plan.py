@@ -139,7 +139,8 @@ def _sampled(
 
     tokenizer = load_tokenizer(settings.encoder)
     prompt_tokens = facts.overhead_tokens - tokenizer.overhead_tokens
-    sample = Sample(settings.chunking, tokenizer, prompt_tokens, prices.assumptions.slots_per_sentence)
+    slots, call_tokens = prices.assumptions.slots_per_sentence, settings.encoder.work_item_tokens
+    sample = Sample(settings.chunking, tokenizer, prompt_tokens, slots, call_tokens)
     _read_into(sample, request.sample, settings, outcomes)
     outcomes.update(sample.outcomes)
     if not sample.n_documents:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.facts import EncoderFacts
 from models.tokenizer import Tokenizer
@@ -14,6 +15,7 @@ from transforms.cutting import Cut, Row, cut_contents, encode_items
 from transforms.former_vectors import find_hashes
 from transforms.planning.costs import PolicyFigures, Pricing, price
 from transforms.planning.figures import Figure, weakest
+from transforms.planning.windows import Tokens
 from transforms.planning.work import EncoderPass, PassTally, PolicyWork, even_pass
 from transforms.records import WorkItem
 
@@ -61,8 +63,7 @@ class DryTally:
         needed = np.array([bool(row["needs_vector"]) for row in rows])
         self._n_encoded += int(needed.sum())
         self._n_reused += int((~needed).sum())
-        chosen = self._distinct(rows)
-        self._to_encode.add(contents[chosen], contexts[chosen])
+        self._to_encode.add(contents[needed], contexts[needed], self._is_read(rows)[needed])
 
     def units(self) -> dict[str, int]:
         """Units after the run, and how many it would encode, reuse and remove."""
@@ -71,7 +72,7 @@ class DryTally:
 
     def run_pass(self) -> EncoderPass:
         """What this run would encode."""
-        return self._to_encode.finish("units of this run whose vectors are not stored, each text of a call once")
+        return self._to_encode.finish("units of this run whose vectors are not stored, equal texts of a call read once")
 
     def whole_passes(self) -> tuple[EncoderPass, ...]:
         """The corpus as it would stand after the run: what the run cuts, and what it leaves as it is."""
@@ -85,23 +86,23 @@ class DryTally:
         )
         return (fresh, kept) if fresh.n_inputs else (kept,)
 
-    def _lengths(self, rows: list[Row]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
+    def _lengths(self, rows: list[Row]) -> tuple[Tokens, Tokens]:
         texts = sorted({str(row["context"]) for row in rows if row["context"]})
         counts = dict(zip(texts, self._tokenizer.count(texts).tolist(), strict=True)) if texts else {}
         contents = np.array([row["n_tokens"] for row in rows], np.int64)
         return contents, np.array([counts.get(str(row["context"]), 0) for row in rows], np.int64)
 
-    def _distinct(self, rows: list[Row]) -> list[int]:
-        """The rows that encoder calls would read: within a call, the first of each text."""
+    def _is_read(self, rows: list[Row]) -> NDArray[np.bool_]:
+        """Which rows encoder calls would read, bool (n,): within a call, the first of each text."""
         limit, overhead = self._context.encoder.work_item_tokens, self._facts.overhead_tokens
-        chosen: list[int] = []
+        is_read = np.zeros(len(rows), np.bool_)
         for call in encode_items("", rows, limit, overhead):
             first: dict[object, int] = {}
             for number in range(call.first, call.first + call.count):
                 if rows[number]["needs_vector"]:
                     first.setdefault(rows[number]["embed_hash"], number)
-            chosen += first.values()
-        return chosen
+            is_read[list(first.values())] = True
+        return is_read
 
 
 def price_run(tally: DryTally, pricing: Pricing) -> list[PolicyFigures]:

@@ -176,6 +176,13 @@ def test_a_mistake_is_one_line(mill, run, words, part):
     assert (code, out) == (2, "") and err.count("\n") == 1 and part in err
 
 
+def test_a_chunker_that_asks_a_model_is_not_tried(mill):
+    settings = load_settings(None, {"input": [f"{mill.source}/**"], "encoder": "hashing"})
+    chunking = settings.chunking.model_copy(update={"chunker": "oracle"})
+    with pytest.raises(SettingsError, match="plan --sample"):
+        dry_run(settings.model_copy(update={"chunking": chunking}), mill.root)
+
+
 def test_an_encoder_of_stated_facts_runs_nothing(mill, tmp_path):
     mill.write("a.md", "some words")
     prices = tmp_path / "prices.toml"

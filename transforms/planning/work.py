@@ -2,6 +2,7 @@
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from transforms.planning.figures import Mark, weakest
 from transforms.planning.lengths import Lengths
@@ -11,10 +12,11 @@ from transforms.planning.windows import Tokens, last_window_tokens, window_count
 class EncoderPass(msgspec.Struct, frozen=True):
     """Texts that the encoder reads once.
 
-    `content_tokens` are those of the texts, `tokens` those that the encoder reads of them, special tokens, prompt and
-    context included, `pairs` the sum of the squares of the inputs' lengths, and `padded_slots` what the inputs take
-    when each is padded to the longest that may come. `content_mark` is that of `content_tokens`: units that tile a
-    text hold its tokens once, wherever they are cut. `mark` is that of everything else.
+    `content_tokens` are those of the texts, `tokens` those that the encoder reads: with special tokens, prompt and
+    context, and equal texts of one call once where that is known. `pairs` is the sum of the squares of the lengths of
+    what is read, `padded_slots` what the inputs take when each is padded to the longest that may come. `content_mark`
+    is that of `content_tokens`: units that tile a text hold its tokens once, wherever they are cut. `mark` is that of
+    everything else.
     """
 
     n_inputs: float
@@ -123,9 +125,14 @@ class PassTally:
         self._slots, self._overhead = slots_per_input, overhead_tokens
         self._n_inputs = self._content = self._tokens = self._pairs = 0
 
-    def add(self, content_tokens: Tokens, context_tokens: Tokens | int = 0) -> None:
-        """Take inputs of these lengths, int64 (n,); a context stands in front of its text."""
-        tokens = content_tokens + context_tokens + self._overhead
+    def add(
+        self, content_tokens: Tokens, context_tokens: Tokens | int = 0, is_read: NDArray[np.bool_] | bool = True
+    ) -> None:
+        """Take inputs of these lengths, int64 (n,); a context stands in front of its text.
+
+        Of equal texts in one call the encoder reads one, which `is_read`, bool (n,), tells.
+        """
+        tokens = (content_tokens + context_tokens + self._overhead) * is_read
         self._n_inputs += len(content_tokens)
         self._content += int(content_tokens.sum())
         self._tokens += int(tokens.sum())

@@ -5,8 +5,10 @@ from hypothesis import strategies as st
 
 from models.settings import EncoderSettings
 from models.tokenizer import load_tokenizer
+from transforms import work
 from transforms.chunking import make_cutter
 from transforms.extraction.markdown import extract_markdown
+from transforms.planning import samples
 from transforms.planning.corpus import CUTTERS, LEVELS
 from transforms.planning.samples import Sample
 from transforms.settings import ChunkingSettings
@@ -34,7 +36,8 @@ def test_a_sample_is_what_the_cutters_make_and_every_level_holds_every_token_onc
     for name in CUTTERS:
         cutter = make_cutter(SETTINGS.model_copy(update={"chunker": name}), TOKENIZER, 2)
         units = [unit for text in texts for unit in cutter.cut(extract_markdown(text)).units]
-        lengths = [unit.n_tokens + int(TOKENIZER.count([unit.context])[0]) + 2 for unit in units]
+        texts_read = {unit.embedded_text: unit for unit in units}.values()
+        lengths = [unit.n_tokens + int(TOKENIZER.count([unit.context])[0]) + 2 for unit in texts_read]
         found = corpus.passes[name]
         assert (found.n_inputs, found.content_tokens) == (len(units), sum(unit.n_tokens for unit in units))
         assert (found.tokens, found.pairs) == (sum(lengths), sum(length**2 for length in lengths))
@@ -44,6 +47,20 @@ def test_a_sample_is_what_the_cutters_make_and_every_level_holds_every_token_onc
     assert {corpus.passes[level].content_tokens for level in LEVELS} == {total}
     longest = 28
     assert all(corpus.passes[level].content_tokens <= longest * corpus.passes[level].n_inputs for level in LEVELS)
+
+
+def test_documents_are_packed_as_a_run_packs_them():
+    assert samples.CHARS_PER_TOKEN == work.CHARS_PER_TOKEN
+
+
+def test_equal_texts_are_read_once_a_call():
+    text = "\n\n".join([f"# Part {number}\n\nThe same words under each." for number in range(9)])
+    once = Sample(ChunkingSettings(heading_prefix=False, min_tokens=0, window_tokens=6), TOKENIZER, 0, 32.0)
+    often = Sample(ChunkingSettings(heading_prefix=False, min_tokens=0, window_tokens=6), TOKENIZER, 0, 32.0, 8)
+    for sample in (once, often):
+        sample.add(extract_markdown(text))
+    one, more = (sample.finish("sample").passes["structural"] for sample in (once, often))
+    assert one.n_inputs == more.n_inputs and one.tokens < more.tokens <= one.content_tokens
 
 
 def test_copies_and_blanks_are_counted_and_cut_once():
