@@ -1,6 +1,8 @@
 """Plans beside what real runs come to, and the command as a person meets it."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -173,6 +175,15 @@ def test_a_model_that_is_not_here_is_planned_from_its_facts(run, tmp_path):
 def test_a_mistake_is_one_line_and_exit_code_2(run, words, part):
     code, out, err = run("plan", *words)
     assert (code, out) == (2, "") and err.count("\n") == 1 and part in err
+
+
+def test_a_plan_from_counts_loads_neither_beam_nor_torch(checkout):
+    code = (
+        "import sys; from pipelines.config import load_settings; from pipelines.plan import PlanRequest, make_plan; "
+        "make_plan(load_settings(None, {'encoder': 'hashing'}), PlanRequest(10, 10)); "
+        "sys.exit(bool({'apache_beam', 'torch', 'scipy'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=checkout, check=False).returncode == 0
 
 
 def test_prices_of_zero_are_refused(run, tmp_path):
