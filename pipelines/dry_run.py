@@ -75,35 +75,43 @@ def dry_run(settings: Settings, root: str, prices_file: str | None = None, turno
 
     Raises as `run_ingest`, except that a guard which would stop the run is told, not raised.
     """
+    prices = load_prices(prices_file)
+    facts = _facts(settings, prices)
+    with tempfile.TemporaryDirectory(prefix="corpusmill-dry-run-") as scratch:
+        trial = _tried(settings, root, scratch, facts)
+    share, mark = turnover_of(turnover)
+    policies = price_run(trial.tally, Pricing(facts, prices, settings.index, share, mark))
+    return DryRun(
+        trial.documents(), trial.tally.units(), trial.outcomes(), trial.refusal, facts, prices, share, tuple(policies)
+    )
+
+
+def _facts(settings: Settings, prices: Prices) -> EncoderFacts:
     if settings.chunking.chunker not in WITHOUT_MODELS:
         raise SettingsError(
             f"chunker = {settings.chunking.chunker!a} asks a model where to cut, and a dry run asks none; "
             "`corpusmill plan --sample` estimates it"
         )
-    prices = load_prices(prices_file)
     facts = encoder_facts(settings.encoder, prices.encoder)
     if facts.is_stated:
         raise SettingsError("a run reads its encoder from its files; leave its sizes out of --prices")
+    return facts
+
+
+def _tried(settings: Settings, root: str, scratch: str, facts: EncoderFacts) -> "_Trial":
+    """The run up to its cutting, over a store that reads `root` and writes `scratch`."""
     store = open_store(local_root(root))
     check_publishable(store)
     base, sha256 = current_version(store)
     listing = list_input(settings, store.root, base)
-    with tempfile.TemporaryDirectory(prefix="corpusmill-dry-run-") as scratch:
-        dry = open_store(dry_root(scratch, store.root))
-        context = make_context(settings, dry, base, sha256, listing)
-        stopped = _recipe_refusal(context, base)
-        touched = touched_shards(context, base)
-        changes = find_changes(context, base, listing, has_other_work=any(touched))
-        context = dataclasses.replace(context, n_unchanged=changes.n_unchanged)
-        trial = _Trial(context, facts)
-        trial.run(changes, touched)
-    share, mark = turnover_of(turnover)
-    pricing = Pricing(facts, prices, settings.index, share, mark)
-    policies = price_run(trial.tally, pricing)
-    return DryRun(
-        trial.documents(), trial.tally.units(), trial.outcomes(), stopped or trial.refusal, facts, prices, share,
-        tuple(policies),
-    )  # fmt: skip
+    context = make_context(settings, open_store(dry_root(scratch, store.root)), base, sha256, listing)
+    stopped = _recipe_refusal(context, base)
+    touched = touched_shards(context, base)
+    changes = find_changes(context, base, listing, has_other_work=any(touched))
+    trial = _Trial(dataclasses.replace(context, n_unchanged=changes.n_unchanged), facts)
+    trial.run(changes, touched)
+    trial.refusal = stopped or trial.refusal
+    return trial
 
 
 def _recipe_refusal(context: RunContext, base: Manifest | None) -> str:
