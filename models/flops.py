@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from pathlib import Path
+from typing import TypeVar
 
 from models.errors import ModelError
 
@@ -20,8 +21,11 @@ _NOT_PER_TOKEN = re.compile(
 )
 _MAX_HEADER_BYTES = 100_000_000  # the format's own limit
 
+Count = TypeVar("Count", int, float)
+"""A number of tokens or pairs: whole where it was counted, a fraction where it is a mean or an estimate."""
 
-def encoding_flops(n_parameters: int, n_tokens: int) -> int:
+
+def encoding_flops(n_parameters: int, n_tokens: Count) -> Count:
     """FLOP of encoding or prefilling: 2 N T. Attention's part is `attention_flops`.
 
     >>> encoding_flops(10_646_784, 1)
@@ -30,9 +34,28 @@ def encoding_flops(n_parameters: int, n_tokens: int) -> int:
     return 2 * n_parameters * n_tokens
 
 
-def decoding_flops(n_parameters: int, n_tokens: int) -> int:
+def decoding_flops(n_parameters: int, n_tokens: Count) -> Count:
     """FLOP of generating `n_tokens`: 2 N each. It says nothing of the time, which memory bandwidth bounds."""
     return 2 * n_parameters * n_tokens
+
+
+def generation_flops(n_parameters: int, n_input_tokens: Count, n_output_tokens: Count) -> Count:
+    """FLOP of a completion: its prompt is prefilled, its answer decoded.
+
+    >>> generation_flops(8_000_000_000, 880, 80)
+    15360000000000
+    """
+    return encoding_flops(n_parameters, n_input_tokens) + decoding_flops(n_parameters, n_output_tokens)
+
+
+def dot_product_flops(n_components: int) -> int:
+    """FLOP of one inner product of two vectors: 2 d."""
+    return 2 * n_components
+
+
+def device_seconds(flop: float, flop_per_second: float) -> float:
+    """Seconds of a device that sustains `flop_per_second`. For encoding and prefill; decoding is bound by bandwidth."""
+    return flop / flop_per_second
 
 
 def causal_pairs(n_new: int, n_prefix: int = 0) -> int:
@@ -49,7 +72,7 @@ def bidirectional_pairs(n_tokens: int) -> int:
     return n_tokens * n_tokens
 
 
-def attention_flops(n_pairs: int, hidden_size: int, n_layers: int) -> int:
+def attention_flops(n_pairs: Count, hidden_size: int, n_layers: int) -> Count:
     """FLOP of attention over `n_pairs`: 4 d for each layer and pair, 2 d for the scores and 2 d for the sum of values.
 
     `hidden_size` is heads times head size. A column of its own in every ledger: it grows with the square of the length.

@@ -122,6 +122,33 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def count(text: str) -> int:
+    """A whole number above 0, up to 10^12, in digits (1000000), with underscores (1_000_000) or as a power (1e6).
+
+    >>> count("2_000"), count("1e9")
+    (2000, 1000000000)
+    """
+    plain = text.replace("_", "")
+    power = re.fullmatch(r"([1-9]\d{0,3})e(\d{1,2})", plain)
+    number = int(power[1]) * 10 ** int(power[2]) if power else int(plain) if re.fullmatch(r"\d{1,13}", plain) else 0
+    if not 0 < number <= 10**12:
+        raise argparse.ArgumentTypeError(f"{text!a} must be a whole number above 0, up to 1e12")
+    return number
+
+
+def share(text: str) -> float:
+    """A share such as 0.05 or 5%, from 0 to 1.
+
+    >>> share("5%"), share("0.05")
+    (0.05, 0.05)
+    """
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d{1,9})?)(%?)", text.strip())
+    value = float(match[1]) / (100 if match[2] else 1) if match else -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!a} must be a share, from 0 to 1 or 0% to 100%")
+    return value
+
+
 def _sentence(text: str) -> str:
     return text[0].upper() + text[1:] + "."
 
@@ -137,6 +164,13 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 def _ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="ROOT", required=True, help="folder of the index; made if missing")
     _add_config(parser)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="read and cut what changed, print what the run would cost, write nothing"
+    )
+    parser.add_argument(
+        "--planned", metavar="FILE", help="what --dry-run --json printed, to be shown beside what the run measures"
+    )
+    _add_prices(parser)
     parser.epilog = "Any other flag is handed to Apache Beam, such as --runner or --direct_num_workers."
     add_setting_flags(parser, "reading", "chunking", "encoder", "index", "run")
 
@@ -181,6 +215,33 @@ def _chunk(parser: argparse.ArgumentParser) -> None:
     add_setting_flags(parser, "reading", "chunking", "encoder")
 
 
+def _plan(parser: argparse.ArgumentParser) -> None:
+    corpus = parser.add_argument_group("the corpus", "counts of its documents, or a sample of real files")
+    corpus.add_argument(
+        "--documents", type=count, metavar="N", help="documents (a number, 1e9 too); scales a --sample that is given"
+    )
+    corpus.add_argument("--tokens-per-document", type=count, metavar="N", help="tokens of each document, a mean")
+    corpus.add_argument("--length-histogram", metavar="FILE", help="CSV file of lines tokens,documents")
+    corpus.add_argument(
+        "--sample", nargs="+", metavar="PATTERN", help="file patterns; what they match is read and really cut"
+    )
+    parser.add_argument(
+        "--span-tokens", type=positive, metavar="N", help="tokens of a long answer, to tell what the overlap protects"
+    )
+    _add_prices(parser)
+    _add_config(parser)
+    add_setting_flags(parser, "chunking", "encoder", "index")
+
+
+def _add_prices(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--prices", metavar="FILE", help="TOML file of prices, speeds and assumptions (docs/plan.md lists them)"
+    )
+    parser.add_argument(
+        "--turnover", type=share, metavar="SHARE", help="share of the documents that a week changes (default 5%%)"
+    )
+
+
 def _config(parser: argparse.ArgumentParser) -> None:
     _add_config(parser)
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of a settings file instead")
@@ -198,6 +259,7 @@ COMMANDS = {
         Command("rollback", "make an earlier version current again", _rollback),
         Command("gc", "remove old versions and files that nothing refers to", _gc),
         Command("chunk", "show how one document is cut into units", _chunk),
+        Command("plan", "price chunking policies before anything is run", _plan),
         Command("config", "show every setting with its value, unit and meaning", _config),
     )
 }

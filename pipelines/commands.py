@@ -32,6 +32,7 @@ def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str])
         "rollback": rollback,
         "gc": gc,
         "chunk": chunk,
+        "plan": plan,
         "config": config,
     }
     return commands[name](arguments)
@@ -46,10 +47,25 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
         raise SettingsError("no input: name file patterns after --input, or as input in section reading of --config")
     own_flags = flags_of(build_parser(only="ingest"), "ingest")
     beam_args = beam_arguments(beam_flags, own_flags)
+    if arguments.dry_run:
+        return _dry_run(settings, arguments)
+    if arguments.prices is not None or arguments.turnover is not None:
+        raise SettingsError("--prices and --turnover are for --dry-run; leave them out or add it")
     from pipelines.ingest import run_ingest
+    from pipelines.planned import read_planned
 
-    report = run_ingest(settings, arguments.output, beam_args, watch_progress).to_json()
+    planned = read_planned(arguments.planned) if arguments.planned is not None else None
+    done = run_ingest(settings, arguments.output, beam_args, watch_progress)
+    report = done.to_json() | ({"planned": planned.beside(done)} if planned else {})
     return Outcome(report, partial(views.show_report, report, arguments.output))
+
+
+def _dry_run(settings: Settings, arguments: argparse.Namespace) -> Outcome:
+    from pipelines.dry_run import dry_run
+    from pipelines.plan_view import show_dry_run
+
+    report = dry_run(settings, arguments.output, arguments.prices, arguments.turnover)
+    return Outcome(report.to_json(), partial(show_dry_run, report, arguments.output))
 
 
 def search(arguments: argparse.Namespace) -> Outcome:
@@ -144,6 +160,24 @@ def chunk(arguments: argparse.Namespace) -> Outcome:
     settings = _settings(arguments)
     view = cut_file(arguments.file, settings.reading, settings.chunking, settings.encoder)
     return Outcome(view.to_json(), view.show)
+
+
+def plan(arguments: argparse.Namespace) -> Outcome:
+    """Price chunking policies for a corpus known by counts or by a sample."""
+    from pipelines.plan import PlanRequest, make_plan
+    from pipelines.plan_view import show_plan
+
+    request = PlanRequest(
+        arguments.documents,
+        arguments.tokens_per_document,
+        arguments.length_histogram,
+        tuple(arguments.sample or ()),
+        arguments.prices,
+        arguments.turnover,
+        arguments.span_tokens,
+    )
+    made = make_plan(_settings(arguments), request)
+    return Outcome(made.to_json(), partial(show_plan, made))
 
 
 def config(arguments: argparse.Namespace) -> Outcome:

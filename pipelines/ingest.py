@@ -59,10 +59,10 @@ def run_ingest(
     """
     started = time.monotonic()
     beam_args = beam_arguments(beam_args or [])
-    store = open_store(_local_root(root))
+    store = open_store(local_root(root))
     check_publishable(store)
-    base, sha256 = _current(store)
-    listing = _list(settings, store.root, base)
+    base, sha256 = current_version(store)
+    listing = list_input(settings, store.root, base)
     context = make_context(settings, store, base, sha256, listing)
     check_recipes(context, base)
     touched = touched_shards(context, base)
@@ -77,16 +77,19 @@ def run_ingest(
     return _report(outcome, started)
 
 
-def _local_root(root: str) -> str:
+def local_root(root: str) -> str:
+    """`root`, absolute where it is a local path."""
     return root if "://" in root else os.path.abspath(root)
 
 
-def _current(store: Store) -> tuple[Manifest | None, str]:
+def current_version(store: Store) -> tuple[Manifest | None, str]:
+    """The manifest that is current, none before a first run, and its sha256."""
     pointer = read_pointer(store)
     return (load_manifest(store, pointer.version), pointer.manifest_sha256) if pointer else (None, "")
 
 
-def _list(settings: Settings, root: str, base: Manifest | None) -> list[ListedFile]:
+def list_input(settings: Settings, root: str, base: Manifest | None) -> list[ListedFile]:
+    """The objects that match the settings' patterns; `SettingsError` where a first run would find none."""
     patterns = tuple(
         pattern if "://" in pattern else os.path.abspath(pattern) + "/" * pattern.endswith("/")
         for pattern in settings.reading.input

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.config import Setting, Settings, in_words
 from pipelines.output import print_pairs, print_table, safe, snippet
+from pipelines.planned import planned_in_words
 from pipelines.progress import format_duration
 
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ def show_report(report: Mapping[str, Any], root: str, console: "Console") -> Non
     pairs = [
         ("documents", f"{documents['listed']:,} listed = {' + '.join(parts)}"),
         ("", f"{documents['deleted']:,} deleted"),
-        *_outcome_pairs(report["outcomes"]),
-        ("units", _counts(report["units"])),
-        ("tokens", _counts(report["tokens"])),
+        *outcome_pairs(report["outcomes"]),
+        ("units", counts_in_words(report["units"])),
+        ("tokens", counts_in_words(report["tokens"])),
         ("FLOPs", f"{report['flops']:.3g}"),
         ("time", _times(report["seconds"])),
     ]
+    if "planned" in report:
+        pairs.append(("of plan", planned_in_words(report["planned"])))
     print_pairs(console, pairs)
     if documents["failed"]:
         console.print(f"`corpusmill status {safe(root)}` names the file that lists the failures", soft_wrap=True)
@@ -56,8 +59,8 @@ def show_status(payload: Mapping[str, Any], console: "Console") -> None:
     pairs = [
         ("version", payload["version"]),
         ("made", payload["created_at"] + (f", from {payload['base']}" if payload["base"] else "")),
-        ("documents", _counts(payload["documents"])),
-        ("units", _counts(payload["units"])),
+        ("documents", counts_in_words(payload["documents"])),
+        ("units", counts_in_words(payload["units"])),
         ("index", f"{', '.join(payload['index_kinds']) or 'none'} in {payload['n_shards']} shards"),
         ("recall@10", "not measured" if recall is None else f"{recall:.3f}"),
         ("files", f"{payload['n_files']:,}, {format_bytes(payload['n_bytes'])}"),
@@ -140,12 +143,13 @@ def format_bytes(n_bytes: int) -> str:
     return f"{n_bytes} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
 
 
-def _counts(counts: Mapping[str, int]) -> str:
+def counts_in_words(counts: Mapping[str, int]) -> str:
+    """Counts by name, totals first."""
     totals_first = sorted(counts.items(), key=lambda item: item[0] not in ("listed", "total"))
     return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in totals_first) or "none"
 
 
-def _outcome_pairs(outcomes: Mapping[str, int]) -> list[tuple[str, str]]:
+def outcome_pairs(outcomes: Mapping[str, int]) -> list[tuple[str, str]]:
     """What was counted beside the documents themselves: failures by stage and reason, chunkers, and notes."""
     plain = {"listed", "indexed", "unchanged", "empty", "failed", "deleted", "stale"}
     groups: dict[str, dict[str, int]] = {"failures": {}, "cut by": {}, "noted": {}}
@@ -156,7 +160,7 @@ def _outcome_pairs(outcomes: Mapping[str, int]) -> list[tuple[str, str]]:
         group = {"failed": "failures", "unit_failed": "failures", "chunker": "cut by"}.get(kind, "noted")
         shown = rest.replace(":", ": ") if rest else name
         groups[group][("unit " if kind == "unit_failed" else "") + shown] = count
-    return [(label, safe(_counts(counts))) for label, counts in groups.items() if counts]
+    return [(label, safe(counts_in_words(counts))) for label, counts in groups.items() if counts]
 
 
 def _n_versions(payload: Mapping[str, Any]) -> str:

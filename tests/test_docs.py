@@ -95,6 +95,14 @@ def test_the_blocks_of_the_readme_run_in_order(shell):
             shell(["bash", "-euo", "pipefail", "-c"] if kind == "sh" else [sys.executable, "-c"], body)
 
 
+@needs_the_pipeline
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["plan.md"])
+def test_the_blocks_of_a_page_run_in_order(shell, name):
+    for kind, body in BLOCK.findall((CHECKOUT / "docs" / name).read_text()):
+        shell(["bash", "-euo", "pipefail", "-c"] if kind == "sh" else [sys.executable, "-c"], body)
+
+
 def test_settings_blocks_run_without_the_pipeline(shell):
     for block in blocks(CHECKOUT / "README.md", "sh"):
         if "corpusmill config" in block:

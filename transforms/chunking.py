@@ -127,7 +127,11 @@ def has_markup(snapshot: Snapshot) -> bool:
     return any(block.kind not in _PLAIN_KINDS for block in snapshot.blocks)
 
 
-def _make_chunker(name: str, settings: ChunkingSettings, tokenizer: Tokenizer, room: int) -> Chunker:
+def window_and_context(name: str, settings: ChunkingSettings, room: int) -> tuple[int, int]:
+    """Tokens that the text and the context of a unit of the cutter `name` may have, of the encoder's `room`.
+
+    Raises SettingsError where they do not fit, or the overlap does not leave a window room to advance.
+    """
     reserved = settings.max_context_tokens if name == "structural" else 0
     is_encoders = settings.budget_tokenizer == "encoder"
     if settings.window_tokens is None or not is_encoders:
@@ -145,6 +149,11 @@ def _make_chunker(name: str, settings: ChunkingSettings, tokenizer: Tokenizer, r
             f"overlap_tokens = {settings.overlap_tokens} is not below the window of {window} tokens; "
             "a window must advance"
         )
+    return window, reserved
+
+
+def _make_chunker(name: str, settings: ChunkingSettings, tokenizer: Tokenizer, room: int) -> Chunker:
+    window, reserved = window_and_context(name, settings, room)
     match name:
         case "fixed":
             return fixed.FixedChunker(window, settings.overlap_tokens)

@@ -9,6 +9,7 @@ from transforms.identity import bucket, uri_bucket
 from transforms.layout import shard_of
 from transforms.recipes import Recipe
 from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings
+from transforms.store.dry import DryStore, is_dry
 from transforms.store.files import Store
 from transforms.store.manifest import DocumentShard, Manifest, Shard
 from transforms.store.versions import load_manifest
@@ -92,7 +93,7 @@ class RunContext:
 @functools.lru_cache(maxsize=8)
 def open_store(root: str) -> Store:
     """The store at `root`, one object a process."""
-    return Store(root)
+    return DryStore(root) if is_dry(root) else Store(root)
 
 
 @functools.lru_cache(maxsize=8)

@@ -49,6 +49,18 @@ def cut_item(context: RunContext, cutter: Cutter, tokenizer: Tokenizer, item: Wo
     A content that cannot be cut costs one `Failure`; the others of its item are not touched.
     """
     result = Cut([], [], [], {})
+    for entry, rows in cut_contents(context, cutter, item, result):
+        _match_vectors(find_vectors(context, entry), entry, rows, result)
+        result.rows.extend(rows)
+    yield from result.failures
+    yield from (Note(outcome, count) for outcome, count in sorted(result.outcomes.items()) if count)
+    yield from _write(context, tokenizer, item, result)
+
+
+def cut_contents(
+    context: RunContext, cutter: Cutter, item: WorkItem, result: Cut
+) -> Iterator[tuple[WorkEntry, list[Row]]]:
+    """The unit rows of each content of an item; failures and outcomes are added to `result`, the rows are not."""
     for entry, source in _sources(context, item.entries):
         try:
             rows = _units_of(context, cutter, entry, source, result)
@@ -59,11 +71,7 @@ def cut_item(context: RunContext, cutter: Cutter, tokenizer: Tokenizer, item: Wo
         if not rows:
             result.failures.append(Failure("cut", "no_units", content_id=entry.content_id))
             continue
-        _match_vectors(find_vectors(context, entry), entry, rows, result)
-        result.rows.extend(rows)
-    yield from result.failures
-    yield from (Note(outcome, count) for outcome, count in sorted(result.outcomes.items()) if count)
-    yield from _write(context, tokenizer, item, result)
+        yield entry, rows
 
 
 def _sources(context: RunContext, entries: Iterable[WorkEntry]) -> Iterator[tuple[WorkEntry, Source]]:

