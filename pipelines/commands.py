@@ -158,7 +158,10 @@ def chunk(arguments: argparse.Namespace) -> Outcome:
     from pipelines.chunk_view import cut_file
 
     settings = _settings(arguments)
-    view = cut_file(arguments.file, settings.reading, settings.chunking, settings.encoder)
+    view = cut_file(
+        arguments.file, settings.reading, settings.chunking, settings.encoder, settings.semantic,
+        explains=arguments.explain,
+    )  # fmt: skip
     return Outcome(view.to_json(), view.show)
 
 
