@@ -16,7 +16,7 @@ from transforms.chunkers.protocol import Piece
 from transforms.chunkers.sentence_spans import Sentences
 from transforms.elements import Snapshot
 from transforms.semantic.detection import Detector
-from transforms.semantic.distances import gap_distances, window_means, window_ranges
+from transforms.semantic.distances import gap_distances, mean_distances, window_ranges, window_sides
 from transforms.semantic.thresholds import Breakpoints, find_breakpoints
 from transforms.settings import SemanticSettings
 
@@ -73,24 +73,19 @@ class SemanticChunker:
         )
 
     def _distances(self, sentences: Sentences, measured: MeasuredText) -> NDArray[np.float64]:
-        n = self.settings.neighbour_sentences
-        sides = ((n, n), (n, n)) if self.settings.compare_windows == "overlapping" else ((2 * n, 0), (0, 2 * n))
-        if self.settings.detection_windows == "text":
-            left, right = self._text_windows(sentences, measured, sides)
-            return gap_distances(left[:-1], right[1:])
-        vectors, weights = self._encode(sentences.texts, measured), np.maximum(sentences.n_tokens, 1)
-        ending, beginning = (window_means(vectors, weights, before, after) for before, after in sides)
-        return gap_distances(ending[:-1], beginning[1:])
+        chosen = self.settings
+        if chosen.detection_windows == "text":
+            return self._text_distances(sentences, measured)
+        vectors = self._encode(sentences.texts, measured)
+        return mean_distances(vectors, sentences.n_tokens, chosen.neighbour_sentences, chosen.compare_windows)
 
-    def _text_windows(
-        self, sentences: Sentences, measured: MeasuredText, sides: tuple[tuple[int, int], ...]
-    ) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
+    def _text_distances(self, sentences: Sentences, measured: MeasuredText) -> NDArray[np.float64]:
         texts: list[str] = []
-        for before, after in sides:
+        for before, after in window_sides(self.settings.neighbour_sentences, self.settings.compare_windows):
             ranges = window_ranges(sentences.n_tokens, before, after, self.detector.room_tokens)
             texts += [sentences.text(first, last) for first, last in zip(*(r.tolist() for r in ranges), strict=True)]
         vectors = self._encode(texts, measured)
-        return vectors[: len(sentences)], vectors[len(sentences) :]
+        return gap_distances(vectors[: len(sentences) - 1], vectors[len(sentences) + 1 :])
 
     def _encode(self, texts: list[str], measured: MeasuredText) -> NDArray[np.float16]:
         found = self.detector.encode(texts)

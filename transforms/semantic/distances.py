@@ -1,11 +1,13 @@
 """Windows of sentences and the distances between them: pure arithmetic."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 VERSION = 1
+
+Side = tuple[int, int]
 
 DECIMALS = 4
 """Distances are rounded, since an encoder's last bits depend on how its inputs were batched."""
@@ -34,6 +36,26 @@ def window_means(vectors: NDArray[Any], weights: NDArray[Any], before: int, afte
                 totals[start - first : end - first] += block_weights[start + shift - low : end + shift - low]
         means[first:last] = sums / np.maximum(totals, np.finfo(np.float64).tiny)[:, None]
     return means
+
+
+def window_sides(neighbours: int, compare: Literal["apart", "overlapping"]) -> tuple[Side, Side]:
+    """Rows (before, after) of the two windows that are compared at a gap, around the sentence before it and after it.
+
+    Both hold `2 neighbours + 1` sentences. Apart, the first ends at the gap and the second begins there; overlapping,
+    each sentence is in the middle of its window, and the windows share all sentences but two.
+    """
+    if compare == "overlapping":
+        return (neighbours, neighbours), (neighbours, neighbours)
+    return (2 * neighbours, 0), (0, 2 * neighbours)
+
+
+def mean_distances(
+    vectors: NDArray[Any], n_tokens: NDArray[np.int64], neighbours: int, compare: Literal["apart", "overlapping"]
+) -> NDArray[np.float64]:
+    """The distance at each gap of n sentences, float64 (max(n - 1, 0),), from their vectors (n, d), each read once."""
+    weights = np.maximum(n_tokens, 1)
+    left, right = (window_means(vectors, weights, *side) for side in window_sides(neighbours, compare))
+    return gap_distances(left[:-1], right[1:])
 
 
 def window_ranges(
