@@ -243,6 +243,16 @@ def _add_prices(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _calibrate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help="folder of texts whose sections begin with a line of ========")
+    parser.add_argument("--write", metavar="FILE", help="write the chosen thresholds into this new .toml settings file")
+    parser.add_argument(
+        "--span-tokens", type=positive, default=80, metavar="N", help="length of an answer, in tokens (default 80)"
+    )
+    _add_config(parser)
+    add_setting_flags(parser, "reading", "chunking", "semantic", "encoder")
+
+
 def _config(parser: argparse.ArgumentParser) -> None:
     _add_config(parser)
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of a settings file instead")
@@ -261,6 +271,7 @@ COMMANDS = {
         Command("gc", "remove old versions and files that nothing refers to", _gc),
         Command("chunk", "show how one document is cut into units", _chunk),
         Command("plan", "price chunking policies before anything is run", _plan),
+        Command("calibrate", "choose thresholds of semantic cuts on annotated texts", _calibrate),
         Command("config", "show every setting with its value, unit and meaning", _config),
     )
 }
