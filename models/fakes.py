@@ -123,6 +123,16 @@ def hashing_identity(settings: EncoderSettings) -> dict[str, Any]:
     }
 
 
+class RandomEncoder(HashingEncoder):
+    """Answers at random, the same for the same text: what nobody can have tuned for."""
+
+    def forward(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        seeds = [zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in texts]
+        return np.stack([np.random.default_rng(seed).standard_normal(self.dimension) for seed in seeds]).astype(
+            np.float32
+        )
+
+
 class NanEncoder(HashingEncoder):
     """Answers NaN for every text that holds `mark`."""
 

@@ -172,7 +172,7 @@ def _ingest(parser: argparse.ArgumentParser) -> None:
     )
     _add_prices(parser)
     parser.epilog = "Any other flag is handed to Apache Beam, such as --runner or --direct_num_workers."
-    add_setting_flags(parser, "reading", "chunking", "encoder", "index", "run")
+    add_setting_flags(parser, "reading", "chunking", "semantic", "encoder", "index", "run")
 
 
 def _search(parser: argparse.ArgumentParser) -> None:
@@ -211,8 +211,9 @@ def _gc(parser: argparse.ArgumentParser) -> None:
 
 def _chunk(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="document to cut")
+    parser.add_argument("--explain", action="store_true", help="show the sentences with the scores that made the cuts")
     _add_config(parser)
-    add_setting_flags(parser, "reading", "chunking", "encoder")
+    add_setting_flags(parser, "reading", "chunking", "semantic", "encoder")
 
 
 def _plan(parser: argparse.ArgumentParser) -> None:
@@ -242,10 +243,20 @@ def _add_prices(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _calibrate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help="folder of texts whose sections begin with a line of ========")
+    parser.add_argument("--write", metavar="FILE", help="write the chosen thresholds into this new .toml settings file")
+    parser.add_argument(
+        "--span-tokens", type=positive, default=80, metavar="N", help="length of an answer, in tokens (default 80)"
+    )
+    _add_config(parser)
+    add_setting_flags(parser, "reading", "chunking", "semantic", "encoder")
+
+
 def _config(parser: argparse.ArgumentParser) -> None:
     _add_config(parser)
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of a settings file instead")
-    add_setting_flags(parser, "reading", "chunking", "encoder", "index", "run")
+    add_setting_flags(parser, "reading", "chunking", "semantic", "encoder", "index", "run")
 
 
 COMMANDS = {
@@ -260,6 +271,7 @@ COMMANDS = {
         Command("gc", "remove old versions and files that nothing refers to", _gc),
         Command("chunk", "show how one document is cut into units", _chunk),
         Command("plan", "price chunking policies before anything is run", _plan),
+        Command("calibrate", "choose thresholds of semantic cuts on annotated texts", _calibrate),
         Command("config", "show every setting with its value, unit and meaning", _config),
     )
 }

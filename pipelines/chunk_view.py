@@ -5,15 +5,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from models.errors import CorpusmillError, ExtractionError
+from models.errors import CorpusmillError, ExtractionError, SettingsError
 from models.settings import EncoderSettings
+from pipelines.explain_view import explanation_json, show_explanation
 from pipelines.output import safe, safe_lines
 from transforms.elements import CutDocument, Snapshot, Unit
-from transforms.settings import ChunkingSettings, ReadingSettings
+from transforms.settings import ChunkingSettings, ReadingSettings, SemanticSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from transforms.chunkers.explaining import Explanation
     from transforms.chunking import Cutter
 
 
@@ -26,14 +28,16 @@ class ChunkedDocument:
     snapshot: Snapshot = field(default_factory=lambda: Snapshot(""))
     cut: CutDocument = field(default_factory=lambda: CutDocument((), ""))
     reason: str = ""
+    explanation: "Explanation | None" = None
 
 
 @dataclass(frozen=True)
 class ChunkView:
-    """Every document of one file, cut."""
+    """Every document of one file, cut. With `explains`, what made the cuts is shown in place of the units."""
 
     file: str
     documents: tuple[ChunkedDocument, ...]
+    explains: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The documented keys of `corpusmill chunk --json`."""
@@ -43,7 +47,14 @@ class ChunkView:
             if document.reason
         ]
         units = [_unit(document, unit) for document in self.documents for unit in document.cut.units]
-        return {"file": self.file, "units": units, "failures": failures}
+        payload = {"file": self.file, "units": units, "failures": failures}
+        if self.explains:
+            payload["explanations"] = [
+                explanation_json(document.key, document.explanation)
+                for document in self.documents
+                if document.explanation
+            ]
+        return payload
 
     def show(self, console: "Console") -> None:
         """The text itself with a line in front of every unit; what a unit shares with the one before is marked."""
@@ -55,33 +66,47 @@ class ChunkView:
                 or f"{len(units)} units by {document.cut.chunker}, {len(document.snapshot.text)} characters"
             )
             console.print(f"{safe(name)}: {safe(what)}", style="bold", soft_wrap=True)
+            if document.explanation:
+                show_explanation(document.snapshot.text, document.explanation, console)
+                continue
             for line, style in _marked(document.snapshot.text, units):
                 console.print(line, style=style, soft_wrap=True)
 
 
-def cut_file(path: str, reading: ReadingSettings, chunking: ChunkingSettings, encoder: EncoderSettings) -> ChunkView:
-    """The units of every document in the file at `path`.
+def cut_file(
+    path: str,
+    reading: ReadingSettings,
+    chunking: ChunkingSettings,
+    encoder: EncoderSettings,
+    semantic: SemanticSettings | None = None,
+    *,
+    explains: bool = False,
+) -> ChunkView:
+    """The units of every document in the file at `path`, with `explains` beside what made the cuts.
 
     Raises:
-        SettingsError: for settings that cannot work together.
+        SettingsError: for settings that cannot work together, such as `explains` with a chunker that measures nothing.
         CorpusmillError: for a file that cannot be read, or holds no text.
     """
     from models.encoder import encoder_prompts
     from models.tokenizer import load_tokenizer
-    from transforms.chunking import make_cutter
+    from transforms.chunking import make_cutter, make_detection
 
     tokenizer = load_tokenizer(encoder)
     prompt = encoder_prompts(encoder)[0]
-    cutter = make_cutter(chunking, tokenizer, int(tokenizer.count([prompt])[0]) if prompt else 0)
+    prompt_tokens = int(tokenizer.count([prompt])[0]) if prompt else 0
+    cutter = make_cutter(chunking, tokenizer, prompt_tokens, make_detection(semantic or SemanticSettings(), encoder))
+    if explains and not cutter.detects:
+        raise SettingsError(f"chunker = {chunking.chunker} measures nothing to explain; take --chunker semantic")
     try:
-        return ChunkView(path, tuple(_documents(path, reading, cutter)))
+        return ChunkView(path, tuple(_documents(path, reading, cutter, explains)), explains)
     except ExtractionError as error:
         raise CorpusmillError(f"{path}: {error}") from error
     except OSError as error:
         raise CorpusmillError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _documents(path: str, reading: ReadingSettings, cutter: "Cutter") -> Iterator[ChunkedDocument]:
+def _documents(path: str, reading: ReadingSettings, cutter: "Cutter", explains: bool) -> Iterator[ChunkedDocument]:
     from transforms.extraction import extract_file
 
     with _open(path) as stream:
@@ -90,7 +115,11 @@ def _documents(path: str, reading: ReadingSettings, cutter: "Cutter") -> Iterato
                 reason = f"{extracted.reason}: {extracted.detail}" if extracted.detail else extracted.reason
                 yield ChunkedDocument(extracted.row, extracted.key, reason=reason or "empty")
             else:
-                yield ChunkedDocument(extracted.row, extracted.key, extracted.snapshot, cutter.cut(extracted.snapshot))
+                snapshot = extracted.snapshot
+                explanation = cutter.explain(snapshot) if explains else None
+                yield ChunkedDocument(
+                    extracted.row, extracted.key, snapshot, cutter.cut(snapshot), explanation=explanation
+                )
 
 
 def _open(path: str) -> AbstractContextManager[BinaryIO]:

@@ -33,6 +33,7 @@ def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str])
         "gc": gc,
         "chunk": chunk,
         "plan": plan,
+        "calibrate": calibrate,
         "config": config,
     }
     return commands[name](arguments)
@@ -158,7 +159,10 @@ def chunk(arguments: argparse.Namespace) -> Outcome:
     from pipelines.chunk_view import cut_file
 
     settings = _settings(arguments)
-    view = cut_file(arguments.file, settings.reading, settings.chunking, settings.encoder)
+    view = cut_file(
+        arguments.file, settings.reading, settings.chunking, settings.encoder, settings.semantic,
+        explains=arguments.explain,
+    )  # fmt: skip
     return Outcome(view.to_json(), view.show)
 
 
@@ -178,6 +182,14 @@ def plan(arguments: argparse.Namespace) -> Outcome:
     )
     made = make_plan(_settings(arguments), request)
     return Outcome(made.to_json(), partial(show_plan, made))
+
+
+def calibrate(arguments: argparse.Namespace) -> Outcome:
+    """Choose thresholds of semantic cuts on annotated texts."""
+    from pipelines.calibrate import calibrate_folder
+
+    found = calibrate_folder(arguments.folder, _settings(arguments), arguments.span_tokens, arguments.write)
+    return Outcome(found.to_json(), found.show)
 
 
 def config(arguments: argparse.Namespace) -> Outcome:

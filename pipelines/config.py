@@ -18,7 +18,7 @@ from models.errors import SettingsError
 from models.settings import EncoderSettings, Section
 from pipelines.settings_file import read_settings_file
 from pipelines.wording import shown, suggestion
-from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings
+from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings, SemanticSettings
 
 
 class Settings(Section):
@@ -26,6 +26,7 @@ class Settings(Section):
 
     reading: Annotated[ReadingSettings, Field(description="what is read")] = ReadingSettings()
     chunking: Annotated[ChunkingSettings, Field(description="how documents are cut")] = ChunkingSettings()
+    semantic: Annotated[SemanticSettings, Field(description="how semantic cuts are found")] = SemanticSettings()
     encoder: Annotated[EncoderSettings, Field(description="the model that makes the vectors")] = EncoderSettings()
     index: Annotated[IndexSettings, Field(description="the index and what it must reach")] = IndexSettings()
     run: Annotated[RunSettings, Field(description="guards and limits of one run")] = RunSettings()
@@ -37,6 +38,11 @@ _UNITS = {
     "chars": "characters",
     "units": "units",
     "queries": "queries",
+    "sentences": "sentences",
+    "percentile": "0 to 100",
+    "distance": "0 to 2",
+    "deviations": "standard deviations",
+    "iqrs": "inter-quartile ranges",
     "vectors": "vectors",
     "share": "share, 0 to 1",
     "recall": "share, 0 to 1",

@@ -140,14 +140,14 @@ def _nothing_changed(store: Store, base: Manifest, changes: Changes, started: fl
     documents = dict.fromkeys(("listed", "indexed", "unchanged", "empty", "failed", "deleted", "stale"), 0)
     documents |= {"listed": changes.n_unchanged, "unchanged": changes.n_unchanged}
     units = {"total": sum(shard.n_units for shard in base.shards), "encoded": 0, "reused": 0, "removed": 0}
-    tokens = {**dict.fromkeys(("cut", "encoded", "padded_slots"), 0), "wasted": wasted}
-    seconds = {**dict.fromkeys(("read", "cut", "encode", "index"), 0.0), "wall": time.monotonic() - started}
+    tokens = {**dict.fromkeys(("cut", "detected", "encoded", "padded_slots"), 0), "wasted": wasted}
+    seconds = {**dict.fromkeys(("read", "detect", "cut", "encode", "index"), 0.0), "wall": time.monotonic() - started}
     return IngestReport(base.version, False, documents, units, tokens, 0.0, seconds, {})
 
 
 def _report(outcome: Outcome, started: float) -> IngestReport:
     seconds = {**outcome.seconds, "wall": time.monotonic() - started}
     return IngestReport(
-        outcome.version, outcome.published, outcome.documents, outcome.units, outcome.tokens, outcome.flops, seconds,
-        outcome.outcomes,
+        outcome.version, outcome.published, outcome.documents, outcome.units, outcome.tokens,
+        outcome.flops + outcome.detection_flops, seconds, outcome.outcomes,
     )  # fmt: skip

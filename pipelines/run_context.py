@@ -11,7 +11,7 @@ from models.model_files import read_json, resolve_model
 from models.settings import EncoderSettings
 from models.tokenizer import Tokenizer, load_tokenizer
 from pipelines.config import Settings
-from transforms.chunking import make_cutter
+from transforms.chunking import make_cutter, make_detection
 from transforms.context import EncoderCosts, RunContext
 from transforms.extraction import extractor_identity, format_of, is_table
 from transforms.indexing.recipe import VERSION as INDEX_VERSION
@@ -19,6 +19,7 @@ from transforms.indexing.recipe import code_bytes
 from transforms.layout import expected_documents, first_document_shards, first_shards
 from transforms.listing import ListedFile, total_bytes
 from transforms.recipes import Recipe, make_recipes
+from transforms.semantic.detection import detection_encoder
 from transforms.settings import IndexSettings
 from transforms.splitting import split_document_shards, split_shards
 from transforms.store.files import Store
@@ -47,7 +48,8 @@ def make_context(
     tokenizer = load_tokenizer(settings.encoder)
     prompt_tokens = _prompt_tokens(settings.encoder, tokenizer)
     identity = encoder_identity(settings.encoder)
-    cutter = make_cutter(settings.chunking, tokenizer, prompt_tokens)
+    detection = make_detection(settings.semantic, settings.encoder)
+    cutter = make_cutter(settings.chunking, tokenizer, prompt_tokens, detection)
     return RunContext(
         root=store.root,
         run=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
@@ -68,6 +70,10 @@ def make_context(
         n_known_documents=_known_documents(base),
         encoder_identity=identity,
         libraries=_libraries(),
+        semantic=settings.semantic,
+        detection_costs=encoder_costs(detection_encoder(settings.semantic, settings.encoder))
+        if cutter.detects
+        else EncoderCosts(),
     )
 
 

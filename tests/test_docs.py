@@ -107,3 +107,10 @@ def test_settings_blocks_run_without_the_pipeline(shell):
     for block in blocks(CHECKOUT / "README.md", "sh"):
         if "corpusmill config" in block:
             assert "window_tokens = 180 (default none)" in shell(["bash", "-euo", "pipefail", "-c"], block)
+
+
+@needs_the_pipeline
+@pytest.mark.slow
+def test_the_commands_of_the_page_on_semantic_cuts_run_in_order(shell):
+    for body in blocks(CHECKOUT / "docs" / "semantic.md", "sh"):
+        shell(["bash", "-euo", "pipefail", "-c"], body)

@@ -1,11 +1,14 @@
 """Cuts documents into units: the settings' chunker, exact counts, and the cap that no embedded input exceeds."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from models.errors import SettingsError
+from models.settings import EncoderSettings
 from models.tokenizer import Tokenizer, load_budget_tokenizer
 from transforms.chunkers import (
     boundaries,
@@ -17,14 +20,20 @@ from transforms.chunkers import (
     packing,
     recursive,
     sections,
+    semantic,
+    sentence_spans,
     sentences,
     structural,
 )
+from transforms.chunkers.explaining import Explanation
 from transforms.chunkers.fitting import Fitter
 from transforms.chunkers.measuring import BudgetText, MeasuredText
 from transforms.chunkers.protocol import Chunker, Piece
 from transforms.elements import CutDocument, Snapshot, Unit
-from transforms.settings import ChunkingSettings
+from transforms.semantic import distances, thresholds
+from transforms.semantic.detection import Detector, detection_encoder
+from transforms.sentences import splitting
+from transforms.settings import ChunkingSettings, SemanticSettings
 
 VERSION = 1
 
@@ -32,14 +41,35 @@ _MODULES = {
     "fixed": (fixed, fitting, headings, measuring),
     "recursive": (recursive, boundaries, fitting, headings, measuring, packing, sentences),
     "structural": (structural, boundaries, contexts, fitting, headings, measuring, packing, sections, sentences),
-}
+    "semantic": (
+        semantic, boundaries, distances, fitting, headings, measuring, packing, sentence_spans, sentences, splitting,
+        thresholds,
+    ),
+}  # fmt: skip
 # What splits a span that the encoder could not read whole.
 _SPLITTING_MODULES = (boundaries, packing, sentences)
 _PLAIN_KINDS = frozenset({"paragraph", "page"})
 
 
-def make_cutter(settings: ChunkingSettings, tokenizer: Tokenizer, prompt_tokens: int = 0) -> "Cutter":
+@dataclass(frozen=True)
+class Detection:
+    """How boundaries are found, and by which encoder, for the chunkers that read before they cut."""
+
+    settings: SemanticSettings
+    detector: Detector
+
+
+def make_detection(settings: SemanticSettings, embedder: EncoderSettings) -> Detection:
+    """Detection as `settings` ask for it. Loads nothing: that waits for the first text."""
+    return Detection(settings, Detector(detection_encoder(settings, embedder)))
+
+
+def make_cutter(
+    settings: ChunkingSettings, tokenizer: Tokenizer, prompt_tokens: int = 0, detection: Detection | None = None
+) -> "Cutter":
     """The cutter that `settings` ask for. `prompt_tokens` are what the encoder's document prompt takes of an input.
+
+    `detection` is needed by the semantic chunker only.
 
     Raises SettingsError where window and overhead exceed the encoder's limit, or the overlap the window; for a budget
     that cannot be counted as `load_budget_tokenizer`.
@@ -52,7 +82,7 @@ def make_cutter(settings: ChunkingSettings, tokenizer: Tokenizer, prompt_tokens:
             f"tokens and {prompt_tokens} of the prompt; raise it or shorten document_prompt"
         )
     budget = load_budget_tokenizer(settings.budget_tokenizer, tokenizer)
-    chunkers = [_make_chunker(name, settings, tokenizer, room) for name in names]
+    chunkers = [_make_chunker(name, settings, tokenizer, room, detection) for name in names]
     return Cutter(chunkers, settings, tokenizer, budget, room)
 
 
@@ -60,7 +90,6 @@ class Cutter:
     """Cuts snapshots into units. `room` is the number of tokens that context and text of a unit may take together.
 
     Windows are counted with `budget`, `room` and every unit's `n_tokens` with `tokenizer`, which may be the same.
-    `identity` holds what decides the units: algorithm versions, the tokenizers, and the settings that matter.
     """
 
     def __init__(
@@ -71,18 +100,32 @@ class Cutter:
         self._budget = budget
         self._room = room
         self._is_exact = budget is tokenizer and tokenizer.is_word_local
-        self.identity: dict[str, Any] = {
+        self._settings = settings
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What decides the units: algorithm versions, tokenizers, a detecting encoder, and the settings that matter."""
+        settings = self._settings
+        identity: dict[str, Any] = {
             "chunker": settings.chunker,
             "versions": {"chunking": VERSION, **_versions(self._chunkers, splits=not self._is_exact)},
             "windows": {name: chunker.window for name, chunker in self._chunkers.items()},
             "overlap_tokens": settings.overlap_tokens,
-            "tokenizer": tokenizer.identity,
-            "budget_tokenizer": budget.identity,
-            "room_tokens": room,
+            "tokenizer": self._tokenizer.identity,
+            "budget_tokenizer": self._budget.identity,
+            "room_tokens": self._room,
         }
         if "structural" in self._chunkers:
-            structure = settings.model_dump(include={"min_tokens", "heading_prefix", "max_context_tokens"})
-            self.identity.update(structure)
+            identity |= settings.model_dump(include={"min_tokens", "heading_prefix", "max_context_tokens"})
+        for chunker in self._chunkers.values():
+            if isinstance(chunker, semantic.SemanticChunker):
+                identity |= {"detection": dict(chunker.detector.identity), "semantic": chunker.settings.decisive()}
+        return identity
+
+    @property
+    def detects(self) -> bool:
+        """Whether cutting runs an encoder."""
+        return "semantic" in self._chunkers
 
     def cut(self, snapshot: Snapshot) -> CutDocument:
         """The units of one document. A text in which the tokenizer finds nothing has none."""
@@ -96,7 +139,16 @@ class Cutter:
         pieces = _in_order(list(chunker.cut(snapshot, measured, self._fitter(chunker, read))))
         units = tuple(self._units(pieces, read))
         outcomes = read.counts if measured is read else read.counts + measured.counts
-        return CutDocument(units, chunker.name, {name: n for name, n in sorted(outcomes.items()) if n})
+        counts = {name: n for name, n in sorted(outcomes.items()) if n}
+        return CutDocument(units, chunker.name, counts, measured.detection)
+
+    def explain(self, snapshot: Snapshot) -> Explanation | None:
+        """Why the document is cut where it is; None for chunkers that measure nothing, and texts without tokens."""
+        chunker = self._chunker_for(snapshot)
+        measured = MeasuredText(snapshot.text, self._budget)
+        if not isinstance(chunker, semantic.SemanticChunker) or not measured.n_tokens:
+            return None
+        return chunker.explain(snapshot, measured)
 
     def _fitter(self, chunker: Chunker, read: MeasuredText) -> Fitter:
         if self._is_exact:
@@ -152,13 +204,19 @@ def window_and_context(name: str, settings: ChunkingSettings, room: int) -> tupl
     return window, reserved
 
 
-def _make_chunker(name: str, settings: ChunkingSettings, tokenizer: Tokenizer, room: int) -> Chunker:
+def _make_chunker(
+    name: str, settings: ChunkingSettings, tokenizer: Tokenizer, room: int, detection: Detection | None
+) -> Chunker:
     window, reserved = window_and_context(name, settings, room)
     match name:
         case "fixed":
             return fixed.FixedChunker(window, settings.overlap_tokens)
         case "recursive":
             return recursive.RecursiveChunker(window, settings.overlap_tokens)
+        case "semantic":
+            if detection is None:
+                raise SettingsError("chunker = semantic needs an encoder to find boundaries with; pass `detection`")
+            return semantic.SemanticChunker(detection.detector, detection.settings, window, settings.overlap_tokens)
         case _:
             return structural.StructuralChunker(
                 tokenizer, window, settings.overlap_tokens, settings.min_tokens, settings.heading_prefix, reserved

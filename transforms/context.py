@@ -8,7 +8,7 @@ from models.settings import EncoderSettings
 from transforms.identity import bucket, uri_bucket
 from transforms.layout import shard_of
 from transforms.recipes import Recipe
-from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings
+from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings, SemanticSettings
 from transforms.store.dry import DryStore, is_dry
 from transforms.store.files import Store
 from transforms.store.manifest import DocumentShard, Manifest, Shard
@@ -52,6 +52,8 @@ class RunContext:
     n_unchanged: int = 0
     encoder_identity: dict[str, Any] = field(default_factory=dict)
     libraries: dict[str, str] = field(default_factory=dict)
+    semantic: SemanticSettings = field(default_factory=SemanticSettings)
+    detection_costs: EncoderCosts = EncoderCosts()
 
     @functools.cached_property
     def _document_firsts(self) -> list[int]:

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 import pyarrow as pa
 
+from models.flops import attention_flops, encoding_flops
 from models.tokenizer import Tokenizer
 from transforms.chunking import Cutter
 from transforms.context import RunContext
 from transforms.elements import CutDocument, Snapshot
 from transforms.former_vectors import Found, find_vectors, segment_of
 from transforms.identity import unit_id, vector_id
+from transforms.ledger import DETECTION_COLUMNS
 from transforms.recipes import fingerprint
 from transforms.records import EncodeItem, Failure, Note, Record, UnitsWritten, VectorsWritten, WorkEntry, WorkItem
 from transforms.scratch import read_rows as read_scratch_rows
@@ -26,8 +28,9 @@ from transforms.work_vectors import VectorRow, write_work_vectors
 LEVEL = "chunk"
 WORK_UNITS = UNITS.append(pa.field("shard", pa.int32())).append(pa.field("seconds", pa.float64()))
 WORK_UNITS = WORK_UNITS.append(pa.field("needs_vector", pa.bool_())).append(pa.field("n_of", pa.int32()))
+WORK_UNITS = pa.schema([*WORK_UNITS, *(pa.field(name, pa.float64()) for name in DETECTION_COLUMNS)])
 """A scratch row of a unit: its stored columns, its content shard, its share of the seconds, whether it is still to be
-encoded, and how many units its content has."""
+encoded, how many units its content has, and its share of what finding the content's boundaries cost."""
 
 Row = dict[str, object]
 Source = Snapshot | list[Row]
@@ -99,7 +102,8 @@ def _stored_units(context: RunContext, path: str, entries: Sequence[WorkEntry]) 
     table, first = take_rows(context.store, segment, places), 0
     for entry in entries:
         rows = table.slice(first, entry.count).to_pylist()
-        yield [{**row, "shard": entry.shard, "seconds": 0.0, "needs_vector": True, "n_of": len(rows)} for row in rows]
+        work = {"shard": entry.shard, "seconds": 0.0, "needs_vector": True, "n_of": len(rows)}
+        yield [{**row, **work, **dict.fromkeys(DETECTION_COLUMNS, 0.0)} for row in rows]
         first += entry.count
 
 
@@ -118,6 +122,7 @@ def _units_of(context: RunContext, cutter: Cutter, entry: WorkEntry, source: Sou
 def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, seconds: float) -> list[Row]:
     rows: list[Row] = []
     recipe = context.cut_recipe
+    costs = _detection_costs(context, document)
     for ordinal, unit in enumerate(document.units):
         name = unit_id(entry.content_id, LEVEL, unit.start, unit.end, unit.text, recipe)
         rows.append(
@@ -137,12 +142,21 @@ def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, sec
                 "recipe": recipe,
                 "embed_hash": hashlib.sha256(unit.embedded_text.encode()).hexdigest()[:32],
                 "shard": entry.shard,
-                "seconds": seconds / len(document.units),
+                "seconds": max(0.0, seconds - document.detection.cpu_seconds) / len(document.units),
+                **{name: cost / len(document.units) for name, cost in costs.items()},
                 "needs_vector": True,
                 "n_of": len(document.units),
             }
         )
     return rows
+
+
+def _detection_costs(context: RunContext, document: CutDocument) -> dict[str, float]:
+    cost, size = document.detection, context.detection_costs
+    flops = encoding_flops(size.n_parameters, cost.n_tokens)
+    attention = attention_flops(cost.n_pairs, size.hidden_size, size.n_layers)
+    values = (cost.n_tokens, cost.n_padded_slots, flops, attention, cost.seconds)
+    return {name: float(value) for name, value in zip(DETECTION_COLUMNS, values, strict=True)}
 
 
 def _match_vectors(found: Found, entry: WorkEntry, rows: list[Row], result: Cut) -> None:

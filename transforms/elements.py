@@ -4,6 +4,7 @@ Every offset is a code point offset `[start, end)` into a document's snapshot.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -50,9 +51,27 @@ class Unit(msgspec.Struct, frozen=True):
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 
+@dataclass(frozen=True)
+class DetectionCost:
+    """What encoding a document's sentences cost, so that it could be cut.
+
+    `n_tokens` are those read, special tokens and prompt included, `n_pairs` the sum of the squares of each input's.
+    `seconds` are wall time, `cpu_seconds` the process's, which loading the encoder is part of. Neither counts where
+    costs are compared.
+    """
+
+    n_inputs: int = 0
+    n_tokens: int = 0
+    n_pairs: int = 0
+    n_padded_slots: int = 0
+    seconds: float = field(default=0.0, compare=False)
+    cpu_seconds: float = field(default=0.0, compare=False)
+
+
 class CutDocument(msgspec.Struct, frozen=True):
     """The units of one document, in order, with counted outcomes such as `moved_cuts` or `trimmed_contexts`."""
 
     units: tuple[Unit, ...]
     chunker: str
     counts: Mapping[str, int] = {}
+    detection: DetectionCost = DetectionCost()

@@ -13,6 +13,11 @@ from transforms.store.schemas import LEDGER
 
 Row = dict[str, Any]
 
+DETECTION_COLUMNS = (
+    "detect_tokens", "detect_padded_slots", "detect_flops", "detect_attention_flops", "detect_seconds",
+)  # fmt: skip
+"""What a unit's row bears of the cost of finding its content's boundaries, in this order everywhere."""
+
 ZERO: Row = {
     "stage": "", "uri": "", "content_id": "", "n_documents": 0, "n_units": 0, "n_units_reused": 0, "n_tokens": 0,
     "n_padded_slots": 0, "flops": 0.0, "attention_flops": 0.0, "seconds": 0.0, "wasted_tokens": 0,
@@ -37,7 +42,7 @@ def reading_ledger(read: Iterable[DocumentRead]) -> pa.Table:
 
 
 def shard_ledger(units: pa.Table, costs: pa.Table, uris: Mapping[str, str]) -> tuple[pa.Table, dict[str, float]]:
-    """Two rows for each content that was cut or encoded, and their sums.
+    """Two rows for each content that was cut or encoded, and their sums; a third where boundaries were detected.
 
     `units` and `costs` lie row by row beside each other. A content is named by one of its documents where a document
     of this run brought it.
@@ -46,10 +51,12 @@ def shard_ledger(units: pa.Table, costs: pa.Table, uris: Mapping[str, str]) -> t
         return LEDGER.empty_table(), _totals([])
     names = strings(units, "content_id")
     starts = np.flatnonzero([i == 0 or names[i - 1] != name for i, name in enumerate(names)])
-    cut, encoded = _cut_sums(units, starts), _encode_sums(costs, starts)
+    cut, encoded, detected = _cut_sums(units, starts), _encode_sums(costs, starts), _detect_sums(units, starts)
     rows: list[Row] = []
     for i, (start, count) in enumerate(zip(starts, np.diff([*starts, len(names)]), strict=True)):
         about = {**ZERO, "uri": uris.get(names[start], ""), "content_id": names[start], "n_units": int(count)}
+        if detected["n_tokens"][i]:
+            rows.append({**about, "stage": "detect", **{name: values[i] for name, values in detected.items()}})
         rows.append({**about, "stage": "cut", **{name: values[i] for name, values in cut.items()}})
         paid = {name: values[i] for name, values in encoded.items()}
         rows.append({**about, "stage": "encode", **paid, "n_units_reused": int(count) - paid["n_units"]})
@@ -63,6 +70,17 @@ def _cut_sums(units: pa.Table, starts: NDArray[np.int64]) -> dict[str, list[Any]
     """What cutting each content came to; `starts` are the first rows of the contents."""
     columns = {name: units.column(name).to_numpy() for name in ("n_tokens", "seconds")}
     return {name: np.add.reduceat(values, starts).tolist() for name, values in columns.items()}
+
+
+def _detect_sums(units: pa.Table, starts: NDArray[np.int64]) -> dict[str, list[Any]]:
+    """What finding each content's boundaries cost: nothing for most chunkers."""
+    names = ("n_tokens", "n_padded_slots", "flops", "attention_flops", "seconds")
+    if DETECTION_COLUMNS[0] not in units.column_names:
+        return {name: [0] * len(starts) for name in names}
+    columns = [units.column(name).to_numpy() for name in DETECTION_COLUMNS]
+    sums = {name: np.add.reduceat(values, starts) for name, values in zip(names, columns, strict=True)}
+    counts = {name: np.round(sums[name]).astype(np.int64).tolist() for name in names[:2]}
+    return counts | {name: sums[name].tolist() for name in names[2:]}
 
 
 def _encode_sums(costs: pa.Table, starts: NDArray[np.int64]) -> dict[str, list[Any]]:
@@ -82,11 +100,16 @@ def _totals(rows: Iterable[Row]) -> dict[str, float]:
     totals: dict[str, float] = {
         "units_encoded": 0, "units_reused": 0, "tokens_cut": 0, "tokens_encoded": 0, "padded_slots": 0,
         "flops": 0.0, "attention_flops": 0.0, "seconds_cut": 0.0, "seconds_encode": 0.0, "leftover_tokens": 0,
+        "tokens_detected": 0, "seconds_detect": 0.0, "flops_detect": 0.0,
     }  # fmt: skip
     for row in rows:
         totals[f"seconds_{row['stage']}"] += row["seconds"]
         if row["stage"] == "cut":
             totals["tokens_cut"] += row["n_tokens"]
+            continue
+        if row["stage"] == "detect":
+            totals["tokens_detected"] += row["n_tokens"]
+            totals["flops_detect"] += row["flops"]
             continue
         totals["units_encoded"] += row["n_units"]
         totals["units_reused"] += row["n_units_reused"]

@@ -21,6 +21,7 @@ class Outcome(msgspec.Struct, frozen=True):
     units: dict[str, int] = {}
     tokens: dict[str, int] = {}
     flops: float = 0.0
+    detection_flops: float = 0.0
     seconds: dict[str, float] = {}
     outcomes: dict[str, int] = {}
     settled_runs: tuple[str, ...] = ()

@@ -164,13 +164,16 @@ def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int]) -> 
         },
         tokens={
             "cut": int(totals["tokens_cut"]),
+            "detected": int(totals["tokens_detected"]),
             "encoded": int(totals["tokens_encoded"]),
             "padded_slots": int(totals["padded_slots"]),
             "wasted": int(wasted),
         },
         flops=totals["flops"],
+        detection_flops=totals["flops_detect"],
         seconds={
             "read": sum(record.seconds for record in parts.documents),
+            "detect": totals["seconds_detect"],
             "cut": totals["seconds_cut"],
             "encode": totals["seconds_encode"],
             "index": sum(record.seconds for record in parts.filled),
@@ -200,6 +203,7 @@ def _manifest(context: RunContext, parts: Parts, draft: Outcome) -> Manifest:
         settings={
             "reading": context.reading.model_dump(mode="json"),
             "chunking": context.chunking.model_dump(mode="json"),
+            "semantic": context.semantic.model_dump(mode="json"),
             "index": context.index.model_dump(mode="json"),
             "run": context.limits.model_dump(mode="json"),
         },
@@ -210,7 +214,7 @@ def _manifest(context: RunContext, parts: Parts, draft: Outcome) -> Manifest:
         documents=draft.documents,
         units=draft.units,
         tokens=draft.tokens,
-        flops={"encode": draft.flops},
+        flops={"encode": draft.flops, "detect": draft.detection_flops},
         seconds=draft.seconds,
         outcomes=draft.outcomes,
         ledger=_ledger(context, parts, draft),

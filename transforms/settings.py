@@ -1,6 +1,6 @@
 """Settings of the stages. Transforms receive these objects and never see a command line or a file."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -31,7 +31,7 @@ class ChunkingSettings(Section):
     """How a document is cut into units."""
 
     chunker: Annotated[
-        Literal["auto", "fixed", "recursive", "structural"],
+        Literal["auto", "fixed", "recursive", "structural", "semantic"],
         Field(description="auto picks structural where the document has markup and recursive elsewhere"),
     ] = "auto"
     window_tokens: Annotated[
@@ -67,6 +67,75 @@ class ChunkingSettings(Section):
                 f"overlap_tokens = {self.overlap_tokens} is not below window_tokens = {self.window_tokens}; a window must advance"
             )
         return self
+
+
+class SemanticSettings(Section):
+    """How `chunker = semantic` finds the places where a text changes its subject."""
+
+    detection_encoder: Annotated[
+        str | None,
+        Field(description="model that reads sentences to find boundaries, named as encoder is; none takes the encoder"),
+    ] = None
+    detection_revision: Annotated[
+        str | None,
+        Field(description="revision of a hub model named in detection_encoder; none takes the hub's default"),
+    ] = None
+    detection_windows: Annotated[
+        Literal["mean", "text"],
+        Field(
+            description="mean: each sentence is encoded once and windows are token-weighted means; text: the text of each window is encoded, at 2 neighbour_sentences + 1 times the tokens"
+        ),
+    ] = "mean"
+    neighbour_sentences: Annotated[
+        int, Field(ge=0, le=16, description="sentences on either side of one that make its window")
+    ] = 1
+    compare_windows: Annotated[
+        Literal["apart", "overlapping"],
+        Field(
+            description="apart: the window that ends at a gap with the one that begins there; overlapping: the windows around the two sentences beside it, which share sentences"
+        ),
+    ] = "apart"
+    threshold: Annotated[
+        Literal["percentile", "absolute", "deviation", "iqr", "gradient"],
+        Field(description="how the distance above which is cut comes about; each kind has a factor of its own"),
+    ] = "percentile"
+    threshold_percentile: Annotated[
+        float, Field(ge=0, le=100, description="for percentile: of the document's distances, 0 to 100")
+    ] = 95.0
+    threshold_distance: Annotated[float, Field(ge=0, le=2, description="for absolute: the distance itself, 0 to 2")] = (
+        0.5
+    )
+    threshold_deviations: Annotated[
+        float, Field(ge=0, description="for deviation: standard deviations above the mean distance")
+    ] = 3.0
+    threshold_iqrs: Annotated[
+        float, Field(ge=0, description="for iqr: inter-quartile ranges above the mean distance")
+    ] = 1.5
+    gradient_percentile: Annotated[
+        float, Field(ge=0, le=100, description="for gradient: percentile of the gradient of the distances, 0 to 100")
+    ] = 95.0
+    min_distance: Annotated[
+        float, Field(ge=0, le=2, description="distance below which nothing is cut, whatever the threshold, 0 to 2")
+    ] = 0.0
+    min_run_sentences: Annotated[
+        int, Field(ge=1, description="sentences between two cuts at least; the larger distance stays")
+    ] = 1
+
+    def decisive(self) -> dict[str, Any]:
+        """What decides the cuts beside the encoder: the threshold's kind with its own factor, and the windows."""
+        shared = {"detection_windows", "neighbour_sentences", "compare_windows", "min_distance", "min_run_sentences"}
+        return {**self.model_dump(include=shared), "threshold": self.threshold, "factor": self.factor}
+
+    @property
+    def factor(self) -> float:
+        """The factor of the threshold's kind."""
+        return {
+            "percentile": self.threshold_percentile,
+            "absolute": self.threshold_distance,
+            "deviation": self.threshold_deviations,
+            "iqr": self.threshold_iqrs,
+            "gradient": self.gradient_percentile,
+        }[self.threshold]
 
 
 class IndexSettings(Section):

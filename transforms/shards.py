@@ -26,7 +26,7 @@ from transforms.contents import (
 from transforms.context import RunContext
 from transforms.dead_letters import failure_row
 from transforms.former_vectors import segment_of, vectors_of
-from transforms.ledger import shard_ledger
+from transforms.ledger import DETECTION_COLUMNS, shard_ledger
 from transforms.records import ContentChange, Failure, Record, ShardWritten, UnitsWritten, VectorsWritten
 from transforms.scattered import Scattered
 from transforms.scratch import let_pages_go, read_all
@@ -39,7 +39,7 @@ MAX_SEGMENTS = 16
 ROWS_AT_ONCE = 8192
 NO_UNITS: dict[str, Any] = {"units_segment": "", "units_row": -1, "vectors_segment": "", "vectors_row": -1}
 KEYS = pa.schema([UNITS.field(name) for name in ("content_id", "ordinal", "unit_id", "vector_id", "n_tokens")])
-KEYS = KEYS.append(pa.field("seconds", pa.float64()))
+BILLED = pa.schema([*KEYS, *(pa.field(name, pa.float64()) for name in ("seconds", *DETECTION_COLUMNS))])
 
 
 class NewUnits(msgspec.Struct):
@@ -135,7 +135,7 @@ def _of_shard(units: Scattered, index: int) -> Scattered:
 
 def _ordered(units: Scattered) -> Scattered:
     """Units by (content, ordinal), each once: work that a retry did twice counts once."""
-    keys = units.columns(KEYS.remove(KEYS.get_field_index("seconds")))
+    keys = units.columns(KEYS)
     order = pc.sort_indices(keys, [(name, "ascending") for name in ("content_id", "ordinal", "unit_id")])
     names = keys.column("unit_id").take(order).combine_chunks()
     is_first = np.ones(len(names), bool)
@@ -154,7 +154,7 @@ def _aligned(context: RunContext, units: Scattered, vectors: Scattered) -> NewUn
     units, vectors = units.take(np.flatnonzero(found)), vectors.take(order[place[found]])
     schema = work_vectors_schema(context.dimension, "").remove_metadata()
     costs = vectors.columns(schema.remove(schema.get_field_index("vector")))
-    return NewUnits(units, units.columns(KEYS), vectors, costs, int((~found).sum()))
+    return NewUnits(units, units.columns(BILLED), vectors, costs, int((~found).sum()))
 
 
 def _updated(

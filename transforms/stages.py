@@ -16,7 +16,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from models.tokenizer import Tokenizer, load_tokenizer
 from transforms.changes import read_changes
-from transforms.chunking import Cutter, make_cutter
+from transforms.chunking import Cutter, make_cutter, make_detection
 from transforms.columns import strings
 from transforms.contents import plan_shard, write_content_changes
 from transforms.context import RunContext
@@ -269,7 +269,8 @@ class _Tools:
 
 def cutter_for(context: RunContext, tokenizer: Tokenizer) -> Cutter:
     """The cutter that the run's settings ask for."""
-    return make_cutter(context.chunking, tokenizer, context.prompt_tokens)
+    detection = make_detection(context.semantic, context.encoder)
+    return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection)
 
 
 @dataclass

@@ -29,7 +29,7 @@ def printed(view):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("chunker", ["auto", "fixed", "recursive", "structural"])
+@pytest.mark.parametrize("chunker", ["auto", "fixed", "recursive", "structural", "semantic"])
 def test_units_are_exact_in_order_and_within_the_window(view, chunker):
     found = view("a.md", TEXT, chunker=chunker, window_tokens="20", min_tokens="1")
     units = found.to_json()["units"]
@@ -72,6 +72,12 @@ def test_as_a_command(tmp_path, capsys, checkout):
     section = (checkout / "docs" / "json.md").read_text().split("## corpusmill chunk\n")[1]
     assert all(f"`{key}`" in section for key in answer)
     assert all(f"`units[].{key}`" in section for key in answer["units"][0])
+    flags = ["--encoder", "hashing", "--chunker", "semantic", "--explain", "--json"]
+    assert cli.main(["chunk", str(tmp_path / "a.txt"), *flags]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    (found,) = answer["explanations"]
+    assert all(f"`explanations[].{key}`" in section for key in found)
+    assert all(f"`explanations[].sentences[].{key}`" in section for key in found["sentences"][0])
 
 
 @pytest.mark.parametrize(
@@ -82,6 +88,7 @@ def test_as_a_command(tmp_path, capsys, checkout):
         ("a.pdf", [], 1, "a.pdf: "),
         ("a.txt", ["--window-tokens", "100000"], 2, "window_tokens = 100000"),
         ("a.txt", ["--max-document-bytes", "2"], 1, "a.txt: "),
+        ("a.txt", ["--explain"], 2, "chunker = auto measures nothing to explain"),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path, capsys, name, flags, code, part):

@@ -1,7 +1,6 @@
 """Where a text may be cut, from the best place to the last: paragraph, line, sentence, clause, word, mark."""
 
 import re
-from collections.abc import Iterable
 from enum import IntEnum
 from functools import cached_property
 
@@ -67,25 +66,17 @@ class Boundaries:
         text = self._measured.text
         match level:
             case Level.PARAGRAPH:
-                return self._clean_at(match.end() for match in _PARAGRAPH.finditer(text))
+                return self._measured.clean_indices(match.end() for match in _PARAGRAPH.finditer(text))
             case Level.LINE:
-                return self._clean_at(match.end() for match in _LINE.finditer(text))
+                return self._measured.clean_indices(match.end() for match in _LINE.finditer(text))
             case Level.SENTENCE:
-                return self._clean_at(sentence_starts(text))
+                return self._measured.clean_indices(sentence_starts(text))
             case Level.CLAUSE:
-                return self._clean_at(clause_starts(text))
+                return self._measured.clean_indices(clause_starts(text))
             case Level.WORD:
                 return self._after_white_space
             case Level.MARK:
                 return self._measured.clean
-
-    def _clean_at(self, positions: Iterable[int]) -> NDArray[np.int64]:
-        measured = self._measured
-        places = np.fromiter(positions, np.int64)
-        indices = np.append(measured.starts, len(measured.text)).searchsorted(places)
-        # A token of many marks may begin before the place, where no cut is.
-        is_between = np.append(0, measured.ends)[indices] <= places
-        return indices[is_between & measured.is_clean[indices]]
 
     @cached_property
     def _after_white_space(self) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """One document measured once: its tokens, its grapheme clusters, and exact counts of any slice."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from models.graphemes import Graphemes
 from models.tokenizer import Tokenizer
+from transforms.elements import DetectionCost
 
 VERSION = 1
 
@@ -17,7 +18,8 @@ class MeasuredText:
     """A text with its tokens. A token index names the place before that token, `n_tokens` the text's end.
 
     `is_clean`, bool (n_tokens + 1,), marks the indices at which a cut parts neither a word nor a grapheme cluster, so
-    that the tokens on both sides stay what they are in the whole. `counts` collects what cutting had to do.
+    that the tokens on both sides stay what they are in the whole. `counts` collects what cutting had to do, `detection`
+    says what finding the places for it cost.
     """
 
     def __init__(self, text: str, tokenizer: Tokenizer, graphemes: Graphemes | None = None) -> None:
@@ -26,6 +28,7 @@ class MeasuredText:
         self.starts, self.ends = tokens.starts, tokens.ends
         self.n_tokens = len(tokens.starts)
         self.counts: Counter[str] = Counter()
+        self.detection = DetectionCost()
         self._tokenizer = tokenizer
         self.graphemes = graphemes or Graphemes(text)
         self._positions = np.append(tokens.starts, len(text))
@@ -57,6 +60,14 @@ class MeasuredText:
     def index_at(self, position: int) -> int:
         """The first token that begins at or after `position`."""
         return int(self._positions.searchsorted(position))
+
+    def clean_indices(self, positions: Iterable[int]) -> NDArray[np.int64]:
+        """The clean token indices that stand at `positions`, in order; a position where no cut is clean has none."""
+        places = np.fromiter(positions, np.int64)
+        indices = np.append(self.starts, len(self.text)).searchsorted(places)
+        # A token of many marks may begin before the place, where no cut is.
+        is_between = np.append(0, self.ends)[indices] <= places
+        return indices[is_between & self.is_clean[indices]]
 
     def clean_floor(self, index: int) -> int:
         """The last clean index at or before `index`."""

@@ -7,9 +7,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import snapshots
 
-from transforms.chunking import make_cutter
+from models.encoder import load_encoder
+from models.fakes import RandomEncoder
+from models.settings import EncoderSettings
+from transforms.chunking import Detection, make_cutter
 from transforms.elements import Snapshot
-from transforms.settings import ChunkingSettings
+from transforms.semantic.detection import Detector
+from transforms.settings import ChunkingSettings, SemanticSettings
+
+CHUNKERS = ["fixed", "recursive", "structural", "auto", "semantic"]
+HASHING = EncoderSettings(encoder="hashing", max_input_tokens=24)
 
 
 @st.composite
@@ -25,15 +32,33 @@ def chunking_settings(draw, chunker):
     )
 
 
+@st.composite
+def detections(draw):
+    """Ways to find boundaries, by the hashing encoder or by one that answers at random."""
+    chosen = SemanticSettings(
+        detection_windows=draw(st.sampled_from(["mean", "text"])),
+        neighbour_sentences=draw(st.integers(0, 3)),
+        compare_windows=draw(st.sampled_from(["apart", "overlapping"])),
+        threshold=draw(st.sampled_from(["percentile", "absolute", "deviation", "iqr", "gradient"])),
+        threshold_percentile=draw(st.sampled_from([0.0, 50.0, 95.0])),
+        threshold_deviations=draw(st.sampled_from([0.0, 1.0])),
+        min_distance=draw(st.sampled_from([0.0, 0.3])),
+        min_run_sentences=draw(st.integers(1, 3)),
+    )
+    load = draw(st.sampled_from([load_encoder, lambda _: RandomEncoder()]))
+    return Detection(chosen, Detector(HASHING, load))
+
+
 @pytest.mark.parametrize("name", ["hashing", "minilm", "foreign", "tiktoken"])
-@pytest.mark.parametrize("chunker", ["fixed", "recursive", "structural", "auto"])
+@pytest.mark.parametrize("chunker", CHUNKERS)
 @settings(max_examples=50, deadline=None)
 @given(snapshots(), st.data())
 def test_every_chunker_keeps_every_promise(tokenizers, chunker, name, snapshot, data):
     tokenizer = tokenizers[name]
     chosen = data.draw(chunking_settings(chunker))
-    cut = make_cutter(chosen, tokenizer).cut(snapshot)
-    assert cut == make_cutter(chosen, tokenizer).cut(snapshot)
+    detection = data.draw(detections()) if chunker == "semantic" else None
+    cut = make_cutter(chosen, tokenizer, detection=detection).cut(snapshot)
+    assert cut == make_cutter(chosen, tokenizer, detection=detection).cut(snapshot)
     check_spans(snapshot, cut.units)
     check_coverage(snapshot, cut, tokenizer)
     check_tokens(cut, chosen.window_tokens, tokenizer)
@@ -41,13 +66,14 @@ def test_every_chunker_keeps_every_promise(tokenizers, chunker, name, snapshot, 
 
 
 @pytest.mark.parametrize("name", ["hashing", "minilm", "foreign"])
-@pytest.mark.parametrize("chunker", ["fixed", "recursive", "structural", "auto"])
+@pytest.mark.parametrize("chunker", CHUNKERS)
 @settings(max_examples=25, deadline=None)
 @given(snapshots(), st.data())
 def test_windows_of_another_tokenizer_keep_the_encoders_limit(tokenizers, chunker, name, snapshot, data):
     chosen = data.draw(chunking_settings(chunker)).model_copy(update={"budget_tokenizer": "tiktoken:cl100k_base"})
     tokenizer = SmallInput(tokenizers[name], data.draw(st.sampled_from([12, 30, 256])))
-    cut = make_cutter(chosen, tokenizer).cut(snapshot)
+    detection = data.draw(detections()) if chunker == "semantic" else None
+    cut = make_cutter(chosen, tokenizer, detection=detection).cut(snapshot)
     check_spans(snapshot, cut.units)
     check_coverage(snapshot, cut, tokenizer)
     check_tokens(cut, 256, tokenizer)
