@@ -120,7 +120,7 @@ def _same(element: Any) -> Any:
 def _join_documents(group: KeyedGroup, context: RunContext) -> Iterator[Any]:
     index, records = group
     known = load_documents(context.store, context.document_shards[index])
-    resolved = resolve(known, one_by_one(records))
+    resolved = resolve(known, list(one_by_one(records)))
     yield TaggedOutput(COUNTS, count_documents(resolved))
     yield from write_content_changes(context, index, merged(resolved.changes))
 
@@ -320,7 +320,7 @@ class WriteDocuments(beam.PTransform):
 def _write_documents(group: KeyedGroup, context: RunContext, verdict: str, failures: list[Any]) -> Iterator[Record]:
     index, records = group
     if not verdict:
-        yield write_documents(context, index, one_by_one(records), failed_contents(failures))
+        yield write_documents(context, index, list(one_by_one(records)), failed_contents(failures))
 
 
 @dataclass
