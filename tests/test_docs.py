@@ -107,3 +107,13 @@ def test_settings_blocks_run_without_the_pipeline(shell):
     for block in blocks(CHECKOUT / "README.md", "sh"):
         if "corpusmill config" in block:
             assert "window_tokens = 180 (default none)" in shell(["bash", "-euo", "pipefail", "-c"], block)
+
+
+EVALUATE_BLOCKS = [pair for pair in BLOCK.findall((CHECKOUT / "docs" / "evaluate.md").read_text()) if pair[0] != "json"]
+
+
+@needs_the_pipeline
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "body"), EVALUATE_BLOCKS, ids=lambda text: text.split("\n")[0][:40])
+def test_a_block_about_evaluation_runs_by_itself(shell, kind, body):
+    assert shell(["bash", "-euo", "pipefail", "-c"] if kind == "sh" else [sys.executable, "-c"], body)
