@@ -5,24 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from models.prices import token_usd
 from transforms.evaluation import attribution, boundaries, extent, oracles, statistics
+from transforms.planning.counts import corpus_tokens, prompt_tokens
+from transforms.planning.windows import long_document_inflation, severance_probability
 
-LEFT_TO_PLANNING = (
-    # Inflation and severance of fixed windows.
-    "eval.overlap_multiplier",
-    "eval.overlap_extra",
-    "eval.split_200_40",
-    "eval.split_200_60",
-    "eval.split_1000_200",
-    # Money.
-    "eval.prompt_usd_day_200",
-    "eval.prompt_usd_day_1000",
-    "eval.prompt_usd_day_difference",
-    "eval.prompt_usd_year_difference",
-    # Tokens and minutes of a build.
-    "sweep.armB_tokens",
-    "sweep.build_minutes",
-)
+LEFT_TO_PLANNING: tuple[str, ...] = ()
+"""Figures of these sections that stand among the planner's rows."""
 
 Inputs = Mapping[str, Any]
 
@@ -89,6 +78,23 @@ def _error(inputs: Inputs) -> float:
     return statistics.proportion_standard_error(inputs["proportion"], inputs["queries"])
 
 
+def _inflation(inputs: Inputs) -> float:
+    return long_document_inflation(inputs["chunk_tokens"], inputs["overlap_tokens"])
+
+
+def _severance(inputs: Inputs) -> float:
+    return severance_probability(inputs["span_tokens"], inputs["chunk_tokens"], inputs["overlap_tokens"])
+
+
+def _usd_per_day(inputs: Inputs, size: str = "tokens_per_chunk") -> float:
+    n_tokens = inputs["queries_per_day"] * prompt_tokens(inputs["chunks_per_query"], inputs[size])
+    return token_usd(n_tokens, inputs["usd_per_million_tokens"])
+
+
+def _usd_difference(inputs: Inputs) -> float:
+    return _usd_per_day(inputs, "large_tokens_per_chunk") - _usd_per_day(inputs, "small_tokens_per_chunk")
+
+
 ROWS: dict[str, Callable[[Inputs], float | list[float]]] = {
     "eval.best_piece_recall": lambda i: oracles.best_part_recall(i["gold_tokens"]),
     "eval.best_piece_recall_continuous": lambda i: oracles.best_part_recall_continuous(i["parts"]),
@@ -131,4 +137,15 @@ ROWS: dict[str, Callable[[Inputs], float | list[float]]] = {
     "sweep.short_recall_movement": lambda i: attribution.control_movement(
         [i["highest_short_recall"], i["lowest_short_recall"]]
     ),
+    "eval.overlap_multiplier": _inflation,
+    "eval.overlap_extra": lambda i: _inflation(i) - 1,
+    "eval.split_200_40": _severance,
+    "eval.split_200_60": _severance,
+    "eval.split_1000_200": _severance,
+    "eval.prompt_usd_day_200": _usd_per_day,
+    "eval.prompt_usd_day_1000": _usd_per_day,
+    "eval.prompt_usd_day_difference": _usd_difference,
+    "eval.prompt_usd_year_difference": lambda i: _usd_difference(i) * i["days_per_year"],
+    "sweep.armB_tokens": lambda i: corpus_tokens(i["chunks"], i["mean_tokens_per_chunk"]),
+    "sweep.build_minutes": lambda i: sum(i.values()),
 }
