@@ -122,6 +122,11 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def natural(text: str) -> int:
+    """A whole number from 0."""
+    return 0 if re.fullmatch(r"0{1,9}", text) else positive(text)
+
+
 def count(text: str) -> int:
     """A whole number above 0, up to 10^12, in digits (1000000), with underscores (1_000_000) or as a power (1e6).
 
@@ -253,6 +258,60 @@ def _calibrate(parser: argparse.ArgumentParser) -> None:
     add_setting_flags(parser, "reading", "chunking", "semantic", "encoder")
 
 
+def _evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--questions", metavar="FILE", required=True, help="questions with references, as JSON lines")
+    parser.add_argument(
+        "--root", metavar="ROOT", help="folder of an index to evaluate; or else name a corpus by --input"
+    )
+    parser.add_argument("--version", metavar="V", help="evaluate this version of ROOT (default: the current one)")
+    parser.add_argument(
+        "--policy", metavar="FILE", help="settings file to try on the corpus, in memory (default: all defaults)"
+    )
+    parser.add_argument("--against", metavar="OTHER", help="another ROOT or settings file, for a paired comparison")
+    parser.add_argument("--k", type=positive, default=5, metavar="N", help="units retrieved (a number, default 5)")
+    parser.add_argument(
+        "--budget-tokens", type=positive, default=1000, metavar="N", help="tokens retrieved (a number, default 1000)"
+    )
+    parser.add_argument(
+        "--count-with",
+        default="encoder",
+        metavar="NAME",
+        help="whose tokens these are: 'encoder', or an LLM's as 'tiktoken:cl100k_base' (default encoder)",
+    )
+    parser.add_argument(
+        "--max-lost-share",
+        type=share,
+        default=0.1,
+        metavar="N",
+        help="share of the questions that may be left out because a reference is lost (0 to 1, default 0.1)",
+    )
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the bootstrap (a number, default 0)")
+    parser.add_argument(
+        "--show", type=natural, default=5, metavar="N", help="questions shown, the worst first (a number, default 5)"
+    )
+    add_setting_flags(parser, "reading", "encoder")
+
+
+def _audit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--document-column",
+        metavar="NAME",
+        help="column of a table of chunks that names the document (default: each row is its own)",
+    )
+    parser.add_argument("--questions", metavar="FILE", help="questions to hold against their limit, as JSON lines")
+    _add_config(parser)
+    add_setting_flags(parser, "reading", "encoder")
+
+
+def _boundaries(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", metavar="FOLDER", help="marked texts: a unit a line, sections under lines of '========'"
+    )
+    parser.add_argument("--level", type=positive, metavar="N", help="deepest sections that count (default: all)")
+    _add_config(parser)
+    add_setting_flags(parser, "chunking", "semantic", "encoder")
+
+
 def _config(parser: argparse.ArgumentParser) -> None:
     _add_config(parser)
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of a settings file instead")
@@ -272,6 +331,9 @@ COMMANDS = {
         Command("chunk", "show how one document is cut into units", _chunk),
         Command("plan", "price chunking policies before anything is run", _plan),
         Command("calibrate", "choose thresholds of semantic cuts on annotated texts", _calibrate),
+        Command("evaluate", "measure an index or a policy on questions whose answers are known", _evaluate),
+        Command("audit", "measure what the encoder would not read of a corpus or of given chunks", _audit),
+        Command("boundaries", "compare a chunker's cuts with marked texts", _boundaries),
         Command("config", "show every setting with its value, unit and meaning", _config),
     )
 }

@@ -34,6 +34,9 @@ def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str])
         "chunk": chunk,
         "plan": plan,
         "calibrate": calibrate,
+        "evaluate": evaluate,
+        "audit": audit,
+        "boundaries": boundaries,
         "config": config,
     }
     return commands[name](arguments)
@@ -190,6 +193,50 @@ def calibrate(arguments: argparse.Namespace) -> Outcome:
 
     found = calibrate_folder(arguments.folder, _settings(arguments), arguments.span_tokens, arguments.write)
     return Outcome(found.to_json(), found.show)
+
+
+def evaluate(arguments: argparse.Namespace) -> Outcome:
+    """Measure an index or a policy on questions whose answers are known."""
+    from pipelines.evaluation import evaluate as measure
+    from pipelines.evaluation.view import show_evaluation
+
+    overrides = setting_overrides(arguments)
+    report = measure(
+        arguments.questions,
+        arguments.root,
+        overrides.pop("input", ()),
+        arguments.policy,
+        arguments.against,
+        version=arguments.version,
+        k=arguments.k,
+        budget_tokens=arguments.budget_tokens,
+        count_with=arguments.count_with,
+        max_lost_share=arguments.max_lost_share,
+        seed=arguments.seed,
+        overrides=overrides,
+        watch=watch_progress,
+    )
+    return Outcome(report.to_json(), partial(show_evaluation, report, arguments.questions, arguments.show))
+
+
+def audit(arguments: argparse.Namespace) -> Outcome:
+    """Measure what the encoder would not read of a corpus or of given chunks."""
+    from pipelines.evaluation.audit import audit as measure
+
+    settings = _settings(arguments)
+    report = measure(settings.reading, settings.encoder, arguments.document_column, arguments.questions)
+    return Outcome(report.to_json(), report.show)
+
+
+def boundaries(arguments: argparse.Namespace) -> Outcome:
+    """Compare a chunker's cuts with marked texts."""
+    from pipelines.evaluation.boundaries import measure_boundaries
+
+    settings = _settings(arguments)
+    report = measure_boundaries(
+        arguments.folder, settings.chunking, settings.encoder, arguments.level, settings.semantic
+    )
+    return Outcome(report.to_json(), report.show)
 
 
 def config(arguments: argparse.Namespace) -> Outcome:

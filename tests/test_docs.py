@@ -114,3 +114,13 @@ def test_settings_blocks_run_without_the_pipeline(shell):
 def test_the_commands_of_the_page_on_semantic_cuts_run_in_order(shell):
     for body in blocks(CHECKOUT / "docs" / "semantic.md", "sh"):
         shell(["bash", "-euo", "pipefail", "-c"], body)
+
+
+EVALUATE_BLOCKS = [pair for pair in BLOCK.findall((CHECKOUT / "docs" / "evaluate.md").read_text()) if pair[0] != "json"]
+
+
+@needs_the_pipeline
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "body"), EVALUATE_BLOCKS, ids=lambda text: text.split("\n")[0][:40])
+def test_a_block_about_evaluation_runs_by_itself(shell, kind, body):
+    assert shell(["bash", "-euo", "pipefail", "-c"] if kind == "sh" else [sys.executable, "-c"], body)

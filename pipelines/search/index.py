@@ -14,7 +14,7 @@ from models.settings import EncoderSettings
 from pipelines.search.documents import Documents
 from pipelines.search.hits import Hit
 from pipelines.search.shard import Row, SearchedShard
-from transforms.indexing.searching import NONE, merge_candidates
+from transforms.indexing.searching import NONE, Candidates, merge_candidates
 from transforms.settings import IndexSettings
 from transforms.store.files import Store
 from transforms.store.manifest import Manifest
@@ -79,11 +79,12 @@ class Index:
             raise SettingsError(f"k = {k} must be at least 1")
         if not texts or not self._shards:
             return [[] for _ in texts]
-        queries = self._encode(texts)
+        queries = self.encode(texts)
         blocks = range(0, len(queries), QUERIES_AT_ONCE)
         return [hits for start in blocks for hits in self._search_block(queries[start : start + QUERIES_AT_ONCE], k)]
 
-    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of questions, float32 (q, d). `ModelError` names a question that has none."""
         encoded = self.encoder.encode_queries(texts)
         self.outcomes["queries"] += len(texts)
         self.outcomes["queries_over_limit"] += int(np.sum(encoded.over_limit))
@@ -93,12 +94,23 @@ class Index:
         return np.asarray(encoded.vectors, np.float32)
 
     def _search_block(self, queries: NDArray[np.float32], k: int) -> list[list[Hit]]:
-        found = merge_candidates([shard.search(queries, k, self._settings) for shard in self._shards], k)
-        units = self._units(np.unique(found.ids[found.ids != NONE]))
+        found = self.rank(queries, k)
+        units = self.units(np.unique(found.ids[found.ids != NONE]))
         hits = self._hits(units)
         return [_scored(row_ids, row_scores, hits) for row_ids, row_scores in zip(*found, strict=True)]
 
-    def _units(self, ids: NDArray[np.int64]) -> dict[int, Row]:
+    def rank(self, queries: NDArray[np.float32], k: int) -> Candidates:
+        """Ids and scores of the `k` best units for each vector, as `search` ranks them, without their texts."""
+        return merge_candidates([shard.search(queries, k, self._settings) for shard in self._shards], k)
+
+    def sample_ids(self, n_units: int) -> NDArray[np.int64]:
+        """Ids of about `n_units` live units, spread evenly over each shard's; all of them where there are no more."""
+        ids = [shard.live.ids for shard in self._shards]
+        step = max(1, -(-sum(map(len, ids)) // n_units))
+        return np.concatenate([part[::step] for part in ids]) if ids else np.empty(0, np.int64)
+
+    def units(self, ids: NDArray[np.int64]) -> dict[int, Row]:
+        """The rows of live units by id: place, text, tokens. `StoreError` names an id that is not live."""
         found: dict[int, Row] = {}
         for shard in self._shards:
             found |= shard.units(ids[shard.holds(ids)])
