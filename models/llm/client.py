@@ -99,10 +99,12 @@ class LlmClient:
     ) -> Iterator[tuple[int, Result] | None]:
         """Yields number and result of each request as they come, and None each time none came for `tick_seconds`.
 
-        Leaving the iterator early cancels what is still under way.
+        Results that nobody took yet count as under way, so that a slow reader has no more of them to lose. Leaving the
+        iterator early cancels what is under way.
         """
         done: queue.SimpleQueue[tuple[int, Result]] = queue.SimpleQueue()
-        running = asyncio.run_coroutine_threadsafe(self._ask_all(requests, done), self._loop)
+        room = asyncio.Semaphore(self.settings.llm_requests_in_flight)
+        running = asyncio.run_coroutine_threadsafe(self._ask_all(requests, done, room), self._loop)
         try:
             n_left = len(requests)
             while n_left:
@@ -116,6 +118,7 @@ class LlmClient:
                     continue
                 n_left -= 1
                 yield item
+                self._loop.call_soon_threadsafe(room.release)
         finally:
             running.cancel()
 
@@ -135,11 +138,14 @@ class LlmClient:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._transport.close()
 
-    async def _ask_all(self, requests: Sequence[Request], done: queue.SimpleQueue[tuple[int, Result]]) -> None:
+    async def _ask_all(
+        self, requests: Sequence[Request], done: queue.SimpleQueue[tuple[int, Result]], room: asyncio.Semaphore
+    ) -> None:
         waiting = iter(enumerate(requests))
 
         async def work() -> None:
             for number, request in waiting:
+                await room.acquire()
                 async with self._slots:
                     done.put((number, await self._ask(request)))
 
