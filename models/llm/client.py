@@ -124,6 +124,9 @@ class LlmClient:
 
     def close(self) -> None:
         """Cancels what is under way and closes all connections."""
+        if self._thread is threading.current_thread():  # a collected owner's last wish may be carried out anywhere
+            threading.Thread(target=self.close, name="llm client's end").start()
+            return
         if self._loop.is_closed():
             return
         asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()

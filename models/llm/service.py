@@ -4,7 +4,9 @@ import hashlib
 import json
 import os
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +18,21 @@ from models.llm.identity import endpoint_identity, files_identity, find_endpoint
 from models.llm.records import Request, Result
 from models.llm.server import ServerPlan, SharedServer, served_name, vllm_plan
 from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSettings
+
+
+@dataclass
+class _Parts:
+    """What a service holds, apart from it, so that it can be closed when the service is gone."""
+
+    client: LlmClient | None = None
+    server: SharedServer | None = None
+
+    def close(self) -> None:
+        if self.client is not None:
+            self.client.close()
+        if self.server is not None:
+            self.server.close()
+        self.client = self.server = None
 
 
 class LlmService:
@@ -37,8 +54,9 @@ class LlmService:
         n_devices = 1 if settings.llm_url else self.server_settings.tensor_parallel_size
         self.budget = Budget(budget or LlmBudgetSettings(), share, n_devices)
         self._lock = threading.Lock()
-        self._server: SharedServer | None = None
-        self._client: LlmClient | None = None
+        self._parts = _Parts()
+        # Beam drops a model without a word; then, and when the process ends, the server is let go of as well.
+        self._finalizer = weakref.finalize(self, self._parts.close)
 
     def __enter__(self) -> Self:
         return self
@@ -49,11 +67,12 @@ class LlmService:
     def client(self) -> LlmClient:
         """The client, made when first asked for. Raises as `find_endpoint`, `resolve_llm` and `SharedServer`."""
         with self._lock:
-            if self._client is not None and self._client.is_down and self._server is not None:
-                self._close()
-            if self._client is None:
-                self._client = self._connect()
-            return self._client
+            parts = self._parts
+            if parts.client is not None and parts.client.is_down and parts.server is not None:
+                parts.close()
+            if parts.client is None:
+                parts.client = self._connect()
+            return parts.client
 
     def ask(self, requests: Sequence[Request]) -> list[Result]:
         """One result for each request, in their order."""
@@ -68,14 +87,7 @@ class LlmService:
     def close(self) -> None:
         """Closes the client and lets go of the server."""
         with self._lock:
-            self._close()
-
-    def _close(self) -> None:
-        if self._client is not None:
-            self._client.close()
-        if self._server is not None:
-            self._server.close()
-        self._client = self._server = None
+            self._parts.close()
 
     def _connect(self) -> LlmClient:
         settings = self.settings
@@ -84,10 +96,10 @@ class LlmService:
             endpoint = find_endpoint(settings.llm_url, key, settings.llm_model, settings.llm_context_tokens)
             return LlmClient(endpoint, settings, count_tokens=load_counter(settings), budget=self.budget)
         model = resolve_llm(settings)
-        self._server = SharedServer(self._plan(model))
-        self._server.start()
+        self._parts.server = server = SharedServer(self._plan(model))
+        server.start()
         name = served_name(str(model))
-        endpoint = find_endpoint(self._server.url, self._server.key, name, settings.llm_context_tokens)
+        endpoint = find_endpoint(server.url, server.key, name, settings.llm_context_tokens)
         return LlmClient(endpoint, settings, count_tokens=load_counter(settings, model), budget=self.budget)
 
     def _plan(self, model: Path) -> ServerPlan:

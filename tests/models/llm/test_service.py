@@ -52,6 +52,6 @@ def test_a_server_is_started_and_started_again_when_it_died(tmp_path, monkeypatc
     monkeypatch.setattr("models.llm.service.vllm_plan", lambda *_: plan)
     with LlmService(LlmSettings(llm_model=str(model), llm_outage_seconds=0.1)) as service:
         assert service.ask([ask_for("first")])[0].text == "FIRST"
-        os.kill(service._server.pid, signal.SIGKILL)
+        os.kill(service._parts.server.pid, signal.SIGKILL)
         assert service.ask([ask_for("lost")])[0].reason == "endpoint_down"
         assert service.ask([ask_for("again")])[0].text == "AGAIN"
