@@ -5,6 +5,7 @@ A watchdog process runs the server (`models/llm/watchdog.py`). A client holds a 
 
 import fcntl
 import hashlib
+import importlib.util
 import json
 import os
 import secrets
@@ -19,13 +20,14 @@ from typing import IO, Any, NamedTuple, Self
 
 import httpx2
 
-from models.errors import ModelError, SettingsError
+from models.errors import MissingExtraError, ModelError, SettingsError
 from models.llm import watchdog
 from models.llm.settings import LlmServerSettings, LlmSettings
 
 POLL_SECONDS = 0.5
 GRACE_SECONDS = 15.0
 KEY_VARIABLE = "VLLM_API_KEY"
+_VLLM_SERVER = "vllm.entrypoints.openai.api_server"
 _READY_POLL_SECONDS = 0.25
 
 
@@ -42,6 +44,7 @@ class ServerPlan(NamedTuple):
 def vllm_plan(settings: LlmSettings, server: LlmServerSettings, model: str) -> ServerPlan:
     """VLLM's own server for the folder, file or hub name `model`, at the settings' sizes, for this machine only."""
     arguments = {
+        "--model": model,
         "--host": "127.0.0.1",
         "--port": "{port}",
         "--served-model-name": served_name(model),
@@ -54,7 +57,7 @@ def vllm_plan(settings: LlmSettings, server: LlmServerSettings, model: str) -> S
     if server.llm_chat_template is not None:
         arguments["--chat-template"] = server.llm_chat_template
     flat = [word for pair in arguments.items() for word in pair]
-    command = (_program(server.llm_server), "serve", model, *flat, *server.llm_server_arguments)
+    command = (_python(server.llm_python), "-m", _VLLM_SERVER, *flat, *server.llm_server_arguments)
     return ServerPlan(command, start_seconds=server.llm_start_seconds)
 
 
@@ -67,14 +70,15 @@ def served_name(model: str) -> str:
     return model.rstrip("/").rpartition("/")[2]
 
 
-def _program(name: str) -> str:
-    """The program beside this Python, or on the path."""
-    beside = Path(sys.executable).parent / name
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+def _python(name: str | None) -> str:
+    """The Python that has vLLM; our own must have it, another's server will say in its log."""
+    if name is None:
+        if importlib.util.find_spec("vllm") is None:
+            raise MissingExtraError("vllm is not installed; run: pip install 'corpusmill[vllm]', or set llm_python")
+        return sys.executable
+    found = shutil.which(os.path.expanduser(name))
     if found is None:
-        raise SettingsError(
-            f"llm_server = {name!r} is no program; run: pip install 'corpusmill[vllm]', or give its path"
-        )
+        raise SettingsError(f"llm_python = {name!r} is no program; give the Python of the environment that holds vLLM")
     return found
 
 

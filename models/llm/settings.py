@@ -79,11 +79,12 @@ class LlmSettings(Section):
 class LlmServerSettings(Section):
     """How vLLM is started on a worker machine, where no endpoint is given."""
 
-    llm_server: Annotated[
-        str, Field(description="program that starts vLLM; a path to another environment's is fine")
-    ] = "vllm"
+    llm_python: Annotated[
+        str | None,
+        Field(description="Python in whose environment vLLM is installed; none takes the one that runs this program"),
+    ] = None
     llm_server_arguments: Annotated[
-        tuple[str, ...], Field(description="further arguments of `vllm serve`, such as --enforce-eager")
+        tuple[str, ...], Field(description="further arguments of vLLM's server, such as --enforce-eager")
     ] = ()
     llm_dtype: Annotated[
         Literal["auto", "bfloat16", "float16", "float32"], Field(description="arithmetic of the model")

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from models.errors import ModelError, SettingsError
+from models.errors import MissingExtraError, ModelError, SettingsError
 from models.llm import watchdog
 from models.llm.server import ServerPlan, SharedServer, vllm_plan
 from models.llm.settings import LlmServerSettings, LlmSettings
@@ -164,12 +164,9 @@ def test_a_server_that_never_gets_ready_is_given_up(plan, tmp_path):
     until_nothing_is_left(tmp_path)
 
 
-def test_the_command_of_vllm(tmp_path):
-    program = tmp_path / "vllm"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+def test_the_command_of_vllm():
     server = LlmServerSettings(
-        llm_server=str(program),
+        llm_python=sys.executable,
         tensor_parallel_size=2,
         gpu_memory_utilization=0.8,
         llm_dtype="bfloat16",
@@ -178,15 +175,18 @@ def test_the_command_of_vllm(tmp_path):
     )
     plan = vllm_plan(LlmSettings(llm_model="/models/gemma", llm_context_tokens=2048), server, "/models/gemma")
     assert " ".join(plan.command) == (
-        f"{program} serve /models/gemma --host 127.0.0.1 --port {{port}} --served-model-name gemma --dtype bfloat16 "
-        "--tensor-parallel-size 2 --gpu-memory-utilization 0.8 --max-model-len 2048 --chat-template chat.jinja "
-        "--enforce-eager"
+        f"{sys.executable} -m vllm.entrypoints.openai.api_server --model /models/gemma --host 127.0.0.1 "
+        "--port {port} --served-model-name gemma --dtype bfloat16 --tensor-parallel-size 2 "
+        "--gpu-memory-utilization 0.8 --max-model-len 2048 --chat-template chat.jinja --enforce-eager"
     )
 
 
-def test_a_missing_vllm_is_a_line_that_says_what_to_do():
-    with pytest.raises(SettingsError, match=r"llm_server = 'no-such-vllm' is no program; run: pip install"):
-        vllm_plan(LlmSettings(), LlmServerSettings(llm_server="no-such-vllm"), "m")
+def test_a_missing_vllm_is_a_line_that_says_what_to_do(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match="vllm is not installed; run: pip install"):
+        vllm_plan(LlmSettings(), LlmServerSettings(), "m")
+    with pytest.raises(SettingsError, match="llm_python = 'no-such-python' is no program"):
+        vllm_plan(LlmSettings(), LlmServerSettings(llm_python="no-such-python"), "m")
 
 
 def test_a_folder_of_somebody_else_is_not_used(plan, tmp_path, monkeypatch):
