@@ -1,5 +1,7 @@
 """LLM boundaries: a model names the sentences after which to cut, window by window. No answer loses any text."""
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -7,6 +9,7 @@ from typing import NamedTuple
 
 from models.llm.json_answers import whole_numbers
 from models.llm.records import Answer, Request, Result
+from transforms.elements import Snapshot
 from transforms.rewriting.dialogues import Dialogue
 from transforms.rewriting.numbered import NumberedLine, Span, asked_again, numbered_line, read_list
 from transforms.rewriting.prompts import Prompt
@@ -26,6 +29,8 @@ _TOKENS_PER_CUT = 4
 _MIN_SENTENCES_TO_ASK = 2
 # From so many sentences on, a cut after each of them says nothing about the subject.
 _MIN_SENTENCES_TO_SEPARATE = 4
+
+_PARAGRAPH = re.compile(r"\n[^\S\n]*+\n\s*+")
 
 CountTokens = Callable[[str], int]
 FallbackCuts = Callable[[int, int], Sequence[int]]
@@ -88,6 +93,23 @@ def find_boundaries(
         last_cut = before[-1] if before else 0
         first = max(last_cut, lines.half_back(first, end))
     return Cuts(tuple(before), +counts)
+
+
+def structural_fallback(snapshot: Snapshot, sentences: Sequence[Span]) -> FallbackCuts:
+    """The cuts of the author's own: before sentences that begin a heading or its section, or a paragraph elsewhere.
+
+    A sentence counts as beginning what begins within it, so a splitter that keeps line breaks with either side will do.
+    """
+    headings = [block.start for block in snapshot.blocks if block.kind == "heading"]
+    places = headings or [match.end() for match in _PARAGRAPH.finditer(snapshot.text)]
+    ends = [end for _, end in sentences]
+    numbers = {bisect_right(ends, place) for place in places}
+    before = sorted(number for number in numbers if 0 < number < len(sentences))
+
+    def cuts(first: int, end: int) -> Sequence[int]:
+        return [number for number in before if first < number < end]
+
+    return cuts
 
 
 def _ask_twice(request: Request, n_sentences: int, counts: Counter[str]) -> Dialogue[list[int] | None]:

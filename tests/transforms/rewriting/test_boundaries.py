@@ -1,6 +1,7 @@
 """Whatever a model says: the pieces tile the text, calls are bounded by windows, and a window's edge never cuts."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from asking_models import Asked
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from models.fake_llm import count_words, in_prose
 from models.llm.records import Answer, LlmFailure
-from transforms.rewriting.boundaries import cut_spans, find_boundaries
+from transforms.elements import Block, Snapshot
+from transforms.rewriting.boundaries import cut_spans, find_boundaries, structural_fallback
 from transforms.rewriting.dialogues import hold
 from transforms.rewriting.prompts import load_prompt
 
@@ -134,6 +136,16 @@ def test_a_document_of_one_sentence_asks_nobody(n_sentences):
     text, spans = document(n_sentences)
     ask = Asked("[1]")
     assert find(text, spans, ask) == ((), {}) and not ask.requests
+
+
+@pytest.mark.parametrize("gap", [0, 1])
+def test_the_fallback_cuts_where_the_author_did(gap):
+    text = "# One\nFirst here. Second.\n\nThird.\n# Two\nFourth."
+    starts = [0, 6, 18, 27, 34, 40]
+    spans = [(start, end - gap) for start, end in pairwise([*starts, len(text) + gap])]
+    headed = Snapshot(text, (Block("heading", 0, 5, 1), Block("heading", 34, 39, 1)))
+    assert structural_fallback(headed, spans)(0, 6) == [4] and structural_fallback(headed, spans)(4, 6) == []
+    assert structural_fallback(Snapshot(text), spans)(0, 6) == [3]
 
 
 def test_an_endless_sentence_is_shown_in_part():
