@@ -25,6 +25,9 @@ class Endpoint(msgspec.Struct, frozen=True):
     context_tokens: int
     key: str = ""
 
+    def __repr__(self) -> str:
+        return f"Endpoint({self.url!r}, {self.model!r}, {self.context_tokens} tokens)"  # keys stay out of logs
+
     @property
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from models.llm.records import Answer, Request, Result
 from transforms.rewriting.answers_text import one_line, repeats_prompt, whole_sentences
+from transforms.rewriting.checks import invented_numbers
 from transforms.rewriting.dialogues import Dialogue
 from transforms.rewriting.prompts import Prompt
 
@@ -41,7 +42,8 @@ def summarise(
 
     Where the text does not fit `context_tokens` beside prompt and answer, windows of whole sentences are summarised and
     then their summaries, as often as it takes. Counts: `summary_windows`, `empty_summaries`, `repeated_prompts`,
-    `cut_summaries`, `failed_summaries` and `failed_summaries.<reason>`, `unsummarised_documents`.
+    `cut_summaries`, `summaries_with_new_numbers` (which are kept), `failed_summaries` and `failed_summaries.<reason>`,
+    `unsummarised_documents`.
     """
     counts: Counter[str] = Counter()
     room = _room(prompt, context_tokens, max_answer_tokens, count_tokens)
@@ -84,6 +86,7 @@ def _checked(result: Result, request: Request, counts: Counter[str]) -> str:
     if repeats_prompt(text, request.messages):
         counts["repeated_prompts"] += 1
         return ""
+    counts["summaries_with_new_numbers"] += bool(invented_numbers(text, request.messages[-1].content))
     return text[:_MAX_SUMMARY_CHARS]
 
 

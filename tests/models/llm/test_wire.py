@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.llm.records import Message, Usage, completion_text
-from models.llm.wire import error_detail, parse_choice, parse_object, refusal_reason, retry_after_seconds
+from models.llm.wire import Endpoint, error_detail, parse_choice, parse_object, refusal_reason, retry_after_seconds
 
 names = st.sampled_from(["choices", "message", "content", "text", "usage", "prompt_tokens", "error"])
 json_values = st.recursive(
@@ -63,3 +63,7 @@ def test_refusals_about_length_are_known(detail):
 def test_a_completion_shows_examples_as_it_asks():
     turns = (Message("system", "Add."), Message("user", "1 1"), Message("assistant", "2"), Message("user", "2 2"))
     assert completion_text(turns, "<s>") == "<s>Add.\n\nInput:\n1 1\n\nOutput:\n2\n\nInput:\n2 2\n\nOutput:\n"
+
+
+def test_a_key_is_not_shown():
+    assert "secret" not in repr(Endpoint("http://host/v1", "m", "m", 5, "secret"))

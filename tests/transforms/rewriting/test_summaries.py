@@ -82,6 +82,11 @@ def test_a_cut_answer_ends_with_its_last_whole_sentence():
     assert summary.text == "About a mill." and summary.counts == {"cut_summaries": 1}
 
 
+def test_numbers_that_the_document_does_not_have_are_counted():
+    summary = hold(dialogue(WORDS), Asked("About a mill of 1911."))
+    assert summary == ("About a mill of 1911.", {"summaries_with_new_numbers": 1})
+
+
 def test_a_text_without_a_sentence_end_is_cut_into_windows_too():
     ask = Asked("About nothing much.")
     hold(dialogue("word " * 5000, context_tokens=1000), ask)
