@@ -10,11 +10,13 @@ from typing import NamedTuple, Self, TypeVar
 
 import msgspec
 
+from models.errors import RefusedError
 from models.llm import wire
 from models.llm.breaker import FAILURES_IN_A_ROW, Breaker
 from models.llm.budget import Budget, Refusal, Reservation
 from models.llm.records import (
     BAD_RESPONSE,
+    BUDGET_USD,
     ENDING_REASONS,
     ENDPOINT_DOWN,
     FILTERED,
@@ -253,3 +255,14 @@ def ending_reason(results: Sequence[Result]) -> str:
     """The first reason among `results` for which a run should end with what it has; empty where there is none."""
     reasons = (result.reason for result in results if isinstance(result, LlmFailure))
     return next((reason for reason in reasons if reason in ENDING_REASONS), "")
+
+
+def ending_error(reason: str, settings: LlmSettings, budget: LlmBudgetSettings) -> RefusedError:
+    """The error that ends a run for `reason`, one of `ENDING_REASONS`: one line with the value and the remedy."""
+    kept = "what was answered is kept; run again to go on from there"
+    if reason == ENDPOINT_DOWN:
+        where = settings.llm_url or "vLLM on the worker"
+        outage = f"did not answer for {settings.llm_outage_seconds:g} s, or failed request after request"
+        return RefusedError(f"the language model at {where} {outage}; {kept}")
+    name = "budget_usd" if reason == BUDGET_USD else "budget_gpu_hours"
+    return RefusedError(f"{name} = {getattr(budget, name):g} is spent; {kept}, with a higher one")

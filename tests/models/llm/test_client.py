@@ -1,5 +1,6 @@
 """Every fault of an endpoint is the result of one request, counted, bounded, and paid for once."""
 
+import re
 import threading
 
 import pytest
@@ -9,9 +10,9 @@ from hypothesis import strategies as st
 
 from models.fake_llm import FakeEndpoint, Reply, cut_connection, in_turn, refused
 from models.llm.budget import Budget
-from models.llm.client import Pace, ending_reason
+from models.llm.client import Pace, ending_error, ending_reason
 from models.llm.records import Answer, LlmFailure, Usage
-from models.llm.settings import LlmBudgetSettings
+from models.llm.settings import LlmBudgetSettings, LlmSettings
 
 FAULTS = [
     refused(429),
@@ -217,6 +218,17 @@ def test_money_is_never_passed(serve):
     assert ending_reason(results) == "budget_usd" and answers
     assert paid == pytest.approx(budget.spent_usd) and budget.spent_usd <= 0.02
     assert 0.02 - budget.spent_usd < 100 * 20 / 1e6 + 60 * 10 / 1e6  # all but what one more might have cost
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [("budget_usd", r"budget_usd = 2\.5 is spent; .*run again"), ("budget_gpu_hours", r"budget_gpu_hours = 1 is spent"),
+     ("endpoint_down", r"at http://h/v1 did not answer for 60 s")],
+)  # fmt: skip
+def test_what_ends_a_run_is_one_line_with_the_remedy(reason, words):
+    budget = LlmBudgetSettings(budget_usd=2.5, budget_gpu_hours=1.0)
+    error = ending_error(reason, LlmSettings(llm_url="http://h/v1", llm_revision="1"), budget)
+    assert error.exit_code == 1 and re.search(words, str(error)) and "\n" not in str(error)
 
 
 def test_leaving_early_cancels_what_is_under_way(serve):
