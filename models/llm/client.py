@@ -38,6 +38,8 @@ T = TypeVar("T")
 _MAX_BACKOFF_SECONDS = 30.0
 _MAX_TIMEOUTS = 2
 _ALIVE_CHECK_SECONDS = 10.0
+# How vLLM marks what it gave up on: a request that was dropped, or an engine that failed.
+_UNFINISHED = frozenset({"abort", "error"})
 # What a chat template puts around one message: generous, since it only guards.
 _TEMPLATE_TOKENS = 8
 
@@ -208,8 +210,8 @@ class LlmClient:
         billed = reserved.usage  # also where it is cancelled on its way
         try:
             choice = wire.parse_choice(await self._transport.generate(request))
-            if choice is None:
-                raise Trouble(BAD_RESPONSE, "a response without an answer", may_be_billed=True)
+            if choice is None or choice.finish_reason in _UNFINISHED:
+                raise Trouble(BAD_RESPONSE, "a response without a finished answer", may_be_billed=True)
             billed = choice.usage or billed
         except Trouble as trouble:
             billed = reserved.usage if trouble.may_be_billed else Usage()

@@ -1,5 +1,6 @@
 """What is asked of a language model and what comes back. Records are frozen and plain, with deterministic coders."""
 
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -85,6 +86,8 @@ class LlmFailure(msgspec.Struct, frozen=True):
 
 Result = Answer | LlmFailure
 
+_HEAD = re.compile(r"^(Input:|Output:)", re.MULTILINE)
+
 
 def completion_text(messages: tuple[Message, ...], prefix: str = "") -> str:
     """The prompt of the completions api: instructions, then inputs with their outputs, the last one open.
@@ -99,7 +102,8 @@ def completion_text(messages: tuple[Message, ...], prefix: str = "") -> str:
     <BLANKLINE>
     """
     heads = {"system": "", "user": "Input:\n", "assistant": "Output:\n"}
-    parts = [heads[message.role] + message.content for message in messages]
+    # A document that has such a line of its own opens no turn with it.
+    parts = [heads[message.role] + _HEAD.sub(r" \1", message.content) for message in messages]
     return prefix + "\n\n".join([*parts, "Output:\n"])
 
 

@@ -22,6 +22,7 @@ FAULTS = [
     cut_connection(40),
     Reply(raw=b"{"),
     Reply(raw=b"[]"),
+    Reply("half", finish_reason="abort"),
 ]
 
 
