@@ -89,11 +89,11 @@ class AnswerStore:
         digests = _digests(keys)
         found: dict[str, Answer] = {}
         for segment in list(self._segments.values()):
-            at = segment.digests.searchsorted(digests)
-            at[at == len(segment.digests)] = 0
-            rows = np.unique(at[segment.digests[at] == digests]) if len(segment.digests) else at[:0]
-            if rows.size:
-                found |= self._read(segment, rows.tolist(), wanted)
+            starts, ends = segment.digests.searchsorted(digests), segment.digests.searchsorted(digests, "right")
+            hits = np.flatnonzero(ends > starts)
+            rows = sorted({row for hit in hits.tolist() for row in range(int(starts[hit]), int(ends[hit]))})
+            if rows:
+                found |= self._read(segment, rows, wanted)
         return found
 
     def _read(self, segment: _Segment, rows: list[int], wanted: set[str]) -> dict[str, Answer]:
