@@ -259,6 +259,24 @@ def ending_reason(results: Sequence[Result]) -> str:
     return next((reason for reason in reasons if reason in ENDING_REASONS), "")
 
 
+def ending_early(
+    ask: Callable[[Sequence[Request]], Sequence[Result]], settings: LlmSettings, budget: LlmBudgetSettings
+) -> Callable[[Sequence[Request]], Sequence[Result]]:
+    """`ask`, except that it raises `ending_error` where a result says that the run should end.
+
+    Without it a spent budget or a dead endpoint would look like so many bad answers, each with its fallback.
+    """
+
+    def asked(requests: Sequence[Request]) -> Sequence[Result]:
+        results = ask(requests)
+        reason = ending_reason(results)
+        if reason:
+            raise ending_error(reason, settings, budget)
+        return results
+
+    return asked
+
+
 def ending_error(reason: str, settings: LlmSettings, budget: LlmBudgetSettings) -> RefusedError:
     """The error that ends a run for `reason`, one of `ENDING_REASONS`: one line with the value and the remedy."""
     kept = "what was answered is kept; run again to go on from there"

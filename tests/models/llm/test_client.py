@@ -8,9 +8,10 @@ from asking import HASTY, ask_for, client_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.errors import RefusedError
 from models.fake_llm import FakeEndpoint, Reply, cut_connection, in_turn, refused
 from models.llm.budget import Budget
-from models.llm.client import Pace, ending_error, ending_reason
+from models.llm.client import Pace, ending_early, ending_error, ending_reason
 from models.llm.records import Answer, LlmFailure, Usage
 from models.llm.settings import LlmBudgetSettings, LlmSettings
 
@@ -230,6 +231,15 @@ def test_what_ends_a_run_is_one_line_with_the_remedy(reason, words):
     budget = LlmBudgetSettings(budget_usd=2.5, budget_gpu_hours=1.0)
     error = ending_error(reason, LlmSettings(llm_url="http://h/v1", llm_revision="1"), budget)
     assert error.exit_code == 1 and re.search(words, str(error)) and "\n" not in str(error)
+
+
+def test_a_spent_budget_ends_the_run_and_is_no_bad_answer(serve):
+    prices = LlmBudgetSettings(usd_per_million_answer_tokens=1.0, budget_usd=0.0)
+    _, client = serve("yes", budget=Budget(prices))
+    with pytest.raises(RefusedError, match="budget_usd = 0 is spent"):
+        ending_early(client.ask, client.settings, prices)([ask_for("?")])
+    _, client = serve(refused(400))
+    assert ending_early(client.ask, client.settings, prices)([ask_for("?")])[0].reason == "refused"
 
 
 def test_leaving_early_cancels_what_is_under_way(serve):
