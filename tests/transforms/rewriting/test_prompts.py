@@ -2,7 +2,6 @@
 
 import hashlib
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -58,5 +57,7 @@ def test_headings_inside_a_turn_are_part_of_it():
     ]
 
 
-def test_prompts_are_files_of_the_package():
-    assert Path("transforms/rewriting/templates/summary.md").resolve().parent.name == "prompts"
+def test_the_package_carries_the_files_of_templates(checkout):
+    linked = checkout / "transforms" / "rewriting" / "templates"
+    assert linked.resolve() == (checkout / "templates" / "prompts").resolve()
+    assert {path.stem for path in linked.iterdir()} == set(NAMES)
