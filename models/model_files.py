@@ -41,10 +41,11 @@ def resolve_model(settings: EncoderSettings) -> Path:
         return folder
     if not _HUB_NAME.fullmatch(name):
         raise SettingsError(f"encoder = {name!r} is no folder; give an existing folder, a hub name or 'minilm'")
-    return _snapshot(name, settings.encoder_revision)
+    return fetch_snapshot("encoder", name, settings.encoder_revision, _HUB_PATTERNS)
 
 
-def _snapshot(name: str, revision: str | None) -> Path:
+def fetch_snapshot(setting: str, name: str, revision: str | None, patterns: list[str]) -> Path:
+    """The folder of a hub model's files, fetched unless they are cached. SettingsError names `setting`."""
     hub = require("huggingface_hub", "cpu")
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     from huggingface_hub.utils import tqdm
@@ -58,7 +59,7 @@ def _snapshot(name: str, revision: str | None) -> Path:
             hub.snapshot_download(
                 name,
                 revision=revision,
-                allow_patterns=_HUB_PATTERNS,
+                allow_patterns=patterns,
                 ignore_patterns=_HUB_IGNORED,
                 tqdm_class=Silent,
             )
@@ -67,7 +68,7 @@ def _snapshot(name: str, revision: str | None) -> Path:
         first_line = str(error).strip().split("\n")[0]
         at = f" at revision {revision!r}" if revision else ""
         raise SettingsError(
-            f"encoder = {name!r}{at} is neither a folder nor a model within reach: {first_line}"
+            f"{setting} = {name!r}{at} is neither a folder nor a model within reach: {first_line}"
         ) from error
 
 

@@ -10,7 +10,17 @@ from email.parser import Parser
 import pytest
 
 PACKAGES = {"models", "pipelines", "transforms"}
-SOURCES = [*sorted(PACKAGES), "pyproject.toml", "setup.py", "README.md", "LICENSE", "tests", "benchmarks", "examples"]
+SOURCES = [
+    *sorted(PACKAGES),
+    "pyproject.toml",
+    "setup.py",
+    "README.md",
+    "LICENSE",
+    "templates",
+    "tests",
+    "benchmarks",
+    "examples",
+]
 
 
 @pytest.fixture(scope="module")

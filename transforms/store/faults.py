@@ -2,9 +2,9 @@
 
 `CORPUSMILL_CRASH_AT="units/after:3"` kills the process with SIGKILL when the third file of kind `units` has just got
 its final name; `"units/before:3"` when it is complete under its temporary name. Kinds are the folders of the store
-(documents, files, rows, contents, snapshots, units, vectors, training, ledger, failures) and `index`, `manifest`,
-`pointer`, `lease`, and for the scratch files of a run `scratch`, `scratch-units` and so on, by the folder they are in;
-`any` counts every kind except leases, whose number depends on the clock.
+(documents, files, rows, contents, snapshots, units, vectors, training, ledger, failures, answers) and `index`,
+`manifest`, `pointer`, `lease`, and for the scratch files of a run `scratch`, `scratch-units` and so on, by the folder
+they are in; `any` counts every kind except leases, whose number depends on the clock.
 Counts are kept per process. Without the variable nothing happens.
 """
 

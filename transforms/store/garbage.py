@@ -20,6 +20,9 @@ GRACE_HOURS = 24.0
 CLOCK_SLACK_SECONDS = 300.0
 """How far the clocks of a run and of the file system may be apart."""
 
+ANSWERS = "answers"
+"""Files that no manifest names and that stay all the same: any run of any version may need an answer again."""
+
 FOLDERS = (
     "documents", "files", "rows", "contents", "snapshots", "units", "vectors", "indexes", "training", "ledger",
     "failures", VERSIONS, RUNS,
@@ -108,7 +111,8 @@ def _sweep(store: Store, kept: Sequence[Manifest], live: Iterable[LeaseRecord], 
 
 
 def _candidates(store: Store) -> list[StoredFile]:
-    return [file for folder in FOLDERS for half in (False, True) for file in store.list(folder, temporary=half)]
+    named = [file for folder in FOLDERS for half in (False, True) for file in store.list(folder, temporary=half)]
+    return named + store.list(ANSWERS, temporary=True)
 
 
 def _remove_empty_runs(store: Store, removed: Iterable[StoredFile]) -> None:

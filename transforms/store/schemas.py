@@ -130,3 +130,24 @@ LEDGER = _schema(
     ]
 )
 """One row per stage and document (or content). Sums over it are the bill."""
+
+ANSWERS = _schema(
+    [
+        ("key", pa.string()),
+        ("stage", pa.string()),
+        ("owner", pa.string()),
+        ("run", pa.string()),
+        ("text", pa.string()),
+        ("is_cut", pa.bool_()),
+        ("prompt_tokens", pa.int64()),
+        ("cached_prompt_tokens", pa.int64()),
+        ("answer_tokens", pa.int64()),
+        ("wasted_prompt_tokens", pa.int64()),
+        ("wasted_answer_tokens", pa.int64()),
+        ("seconds", pa.float64()),
+        ("n_attempts", pa.int64()),
+    ]
+)
+"""Answers of the language model, sorted by key, which hashes all that decides them. `owner` is the content that one was
+first asked for, `run` the run that paid.
+"""

@@ -8,8 +8,11 @@ import pyarrow as pa
 import pytest
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 from apache_beam.options.pipeline_options import PipelineOptions
+from asking import ask_for
 
 from models.errors import DamagedFileError, SettingsError, StoreError
+from models.llm.records import Answer
+from transforms.answers import AnswerStore, merge_segments
 from transforms.store.files import Store
 from transforms.store.lease import Lease, live_runs
 from transforms.store.pointer import Pointer, check_publishable, read_pointer, swap_pointer
@@ -153,3 +156,17 @@ def test_publishing_says_what_it_needs(remote):
         check_publishable(remote)
     with pytest.raises(SettingsError, match="local disk"):
         swap_pointer(remote, None, Pointer("v1", "0" * 64))
+
+
+def test_answers_on_any_scheme(remote):
+    for number in range(4):
+        AnswerStore(remote).put([(f"{number:064x}", ask_for(str(number)), Answer(f"answer {number}"))])
+    keys = [f"{number:064x}" for number in range(5)]
+    reader = AnswerStore(remote)
+    assert sorted(answer.text for answer in reader.find(keys).values()) == [f"answer {number}" for number in range(4)]
+    assert merge_segments(remote, more_than=2) == 4
+    assert len(reader.find(keys)) == 4 == len(AnswerStore(remote).find(keys)) and not reader.counts
+    (path,) = FILES
+    FILES[path] = (FILES[path][0][:-1], 0.0)
+    damaged = AnswerStore(remote)
+    assert damaged.find(keys) == {} and damaged.counts == {"damaged_answer_files": 1}

@@ -165,3 +165,13 @@ def test_whatever_happened_before_all_kept_versions_verify(tmp_path_factory, bui
     assert current is None or current.version in report.kept_versions
     for version in names(store):
         assert verify(store, version) == []
+
+
+def test_answers_stay_however_old_and_only_half_written_ones_go(three):
+    entry = three.write("answers", "parquet", b"what the model said")
+    half = f"answers/.{'0' * 32}.tmp"
+    Path(three.root, half).write_bytes(b"what the mo")
+    age(three, 10)
+    collect(three, keep=1)
+    assert three.exists(entry.path) and not three.exists(half)
+    assert verify(three) == []

@@ -1,0 +1,123 @@
+"""Money and device time: what a request may cost is set aside before it is sent, so that money is never passed."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from models.llm.records import BUDGET_GPU_HOURS, BUDGET_USD, Usage
+from models.llm.settings import LlmBudgetSettings
+
+_MILLION = 1_000_000
+
+
+class Reservation(NamedTuple):
+    """What one request may cost at most."""
+
+    usage: Usage
+    usd: float
+
+
+class Refusal(NamedTuple):
+    """Why a request may not be sent. `is_final` is False where one that is under way may yet leave enough."""
+
+    reason: str
+    is_final: bool
+
+
+def token_price_usd(settings: LlmBudgetSettings, usage: Usage) -> float:
+    """What the tokens cost, at the stated prices.
+
+    >>> prices = LlmBudgetSettings(usd_per_million_prompt_tokens=1.0, usd_per_million_answer_tokens=4.0)
+    >>> token_price_usd(prices, Usage(1_000_000, 0, 250_000))
+    2.0
+    """
+    fresh = settings.usd_per_million_prompt_tokens
+    cached = fresh if settings.usd_per_million_cached_tokens is None else settings.usd_per_million_cached_tokens
+    return (
+        (usage.prompt_tokens - usage.cached_prompt_tokens) * fresh
+        + usage.cached_prompt_tokens * cached
+        + usage.answer_tokens * settings.usd_per_million_answer_tokens
+    ) / _MILLION
+
+
+class Budget:
+    """One worker's `share` of the budget. Safe to share between threads.
+
+    Tokens are reserved at the highest price they may have. Device time runs while any request is under way, and counts
+    `n_devices` times; since nobody knows beforehand how long a request takes, each one under way when the limit comes
+    may pass it. Where money stands for device time too (`usd_per_gpu_hour`), that part may be passed as far.
+    """
+
+    def __init__(
+        self,
+        settings: LlmBudgetSettings,
+        share: float = 1.0,
+        n_devices: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings = settings
+        self._usd = None if settings.budget_usd is None else settings.budget_usd * share
+        self._gpu_hours = None if settings.budget_gpu_hours is None else settings.budget_gpu_hours * share
+        self._n_devices = n_devices
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._usage, self._token_usd = Usage(), 0.0
+        self._reserved_usd, self._n_open = 0.0, 0
+        self._busy_seconds, self._busy_since = 0.0, 0.0
+
+    def reserve(self, prompt_tokens: int, max_answer_tokens: int) -> Reservation | Refusal:
+        """Sets aside what the request may cost, or says what it would pass."""
+        with self._lock:
+            worst = Usage(prompt_tokens, 0, max_answer_tokens)
+            usd = self._worst_usd(worst)
+            if self._gpu_hours is not None and self._device_hours() >= self._gpu_hours:
+                return Refusal(BUDGET_GPU_HOURS, True)
+            spent = self._token_usd + self._device_hours() * self.settings.usd_per_gpu_hour
+            if self._usd is not None and spent + self._reserved_usd + usd > self._usd:
+                return Refusal(BUDGET_USD, spent + usd > self._usd)
+            self._open()
+            self._reserved_usd += usd
+            return Reservation(worst, usd)
+
+    def settle(self, reservation: Reservation, usage: Usage) -> None:
+        """Books what the request really took; `reservation.usage` where nobody knows, an empty usage for nothing."""
+        with self._lock:
+            self._n_open -= 1
+            if self._n_open == 0:
+                self._busy_seconds += self._clock() - self._busy_since
+            # Float sums may leave a rest; with nothing under way nothing is reserved.
+            self._reserved_usd = self._reserved_usd - reservation.usd if self._n_open else 0.0
+            self._usage += usage
+            self._token_usd += token_price_usd(self.settings, usage)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens booked so far."""
+        with self._lock:
+            return self._usage
+
+    @property
+    def device_hours(self) -> float:
+        """Device hours so far, of requests under way too."""
+        with self._lock:
+            return self._device_hours()
+
+    @property
+    def spent_usd(self) -> float:
+        """Money so far, without what is only reserved."""
+        with self._lock:
+            return self._token_usd + self._device_hours() * self.settings.usd_per_gpu_hour
+
+    def _worst_usd(self, usage: Usage) -> float:
+        cached = Usage(usage.prompt_tokens, usage.prompt_tokens, usage.answer_tokens)
+        return max(token_price_usd(self.settings, usage), token_price_usd(self.settings, cached))
+
+    def _open(self) -> None:
+        if self._n_open == 0:
+            self._busy_since = self._clock()
+        self._n_open += 1
+
+    def _device_hours(self) -> float:
+        under_way = self._clock() - self._busy_since if self._n_open else 0.0
+        return (self._busy_seconds + under_way) * self._n_devices / 3600

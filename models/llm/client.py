@@ -1,0 +1,288 @@
+"""Asks an OpenAI-compatible endpoint. Every request has a result of its own; no request, however bad, raises."""
+
+import asyncio
+import queue
+import random
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Self, TypeVar
+
+import msgspec
+
+from models.errors import RefusedError
+from models.llm import wire
+from models.llm.breaker import FAILURES_IN_A_ROW, Breaker
+from models.llm.budget import Budget, Refusal, Reservation
+from models.llm.records import (
+    BAD_RESPONSE,
+    BUDGET_USD,
+    ENDING_REASONS,
+    ENDPOINT_DOWN,
+    FILTERED,
+    OVER_CONTEXT,
+    TIMED_OUT,
+    Answer,
+    LlmFailure,
+    Request,
+    Result,
+    Usage,
+)
+from models.llm.settings import LlmBudgetSettings, LlmSettings
+from models.llm.transport import Transport, Trouble
+from models.llm.wire import Endpoint
+
+CountTokens = Callable[[str], int]
+T = TypeVar("T")
+
+_MAX_BACKOFF_SECONDS = 30.0
+_MAX_TIMEOUTS = 2
+_ALIVE_CHECK_SECONDS = 10.0
+# How vLLM marks what it gave up on: a request that was dropped, or an engine that failed.
+_UNFINISHED = frozenset({"abort", "error"})
+# What a chat template puts around one message: generous, since it only guards.
+_TEMPLATE_TOKENS = 8
+
+
+class Pace(NamedTuple):
+    """How patient a client is: the first wait before another attempt, failures for good in a row until it gives up."""
+
+    backoff_seconds: float = 1.0
+    failures_in_a_row: int = FAILURES_IN_A_ROW
+    probe_seconds: float = 1.0
+
+
+class LlmClient:
+    """A client of one endpoint, to be shared by all threads of a process. Close it, or use it as a context manager.
+
+    `count_tokens` counts a text with the model's own tokenizer; without it the endpoint's /tokenize is asked.
+    Requests run on an event loop in a thread of its own, at most `llm_requests_in_flight` at once for all callers.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        settings: LlmSettings,
+        *,
+        count_tokens: CountTokens | None = None,
+        budget: Budget | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self.endpoint, self.settings = endpoint, settings
+        self.budget = budget or Budget(LlmBudgetSettings())
+        self._count_tokens = count_tokens
+        self._pace = pace = pace or Pace()
+        self._transport = Transport(endpoint, settings)
+        self._breaker = Breaker(
+            self._transport.answers, settings.llm_outage_seconds, pace.failures_in_a_row, pace.probe_seconds
+        )
+        self._slots = asyncio.Semaphore(settings.llm_requests_in_flight)
+        self._settled = asyncio.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="llm client", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def is_down(self) -> bool:
+        """Whether the endpoint was given up: a run should end then, with what it has."""
+        return self._breaker.is_open
+
+    def ask(self, requests: Sequence[Request]) -> list[Result]:
+        """One result for each request, in their order. Safe to call from any number of threads."""
+        results = dict(item for item in self.ask_each(requests) if item is not None)
+        return [results[number] for number in range(len(requests))]
+
+    def ask_each(
+        self, requests: Sequence[Request], tick_seconds: float | None = None
+    ) -> Iterator[tuple[int, Result] | None]:
+        """Yields number and result of each request as they come, and None each time none came for `tick_seconds`.
+
+        Results that nobody took yet count as under way, so that a slow reader has no more of them to lose. Leaving the
+        iterator early cancels what is under way.
+        """
+        done: queue.SimpleQueue[tuple[int, Result]] = queue.SimpleQueue()
+        room = asyncio.Semaphore(self.settings.llm_requests_in_flight)
+        running = asyncio.run_coroutine_threadsafe(self._ask_all(requests, done, room), self._loop)
+        try:
+            n_left = len(requests)
+            while n_left:
+                try:
+                    item = done.get(timeout=tick_seconds or _ALIVE_CHECK_SECONDS)
+                except queue.Empty:
+                    if running.done() and done.empty():
+                        running.result()  # raises what ended it: somebody closed the client
+                    if tick_seconds is not None:
+                        yield None
+                    continue
+                n_left -= 1
+                yield item
+                self._loop.call_soon_threadsafe(room.release)
+        finally:
+            running.cancel()
+
+    def close(self) -> None:
+        """Cancels what is under way and closes all connections."""
+        if self._thread is threading.current_thread():  # a collected owner's last wish may be carried out anywhere
+            threading.Thread(target=self.close, name="llm client's end").start()
+            return
+        if self._loop.is_closed():
+            return
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _shut(self) -> None:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._transport.close()
+
+    async def _ask_all(
+        self, requests: Sequence[Request], done: queue.SimpleQueue[tuple[int, Result]], room: asyncio.Semaphore
+    ) -> None:
+        waiting = iter(enumerate(requests))
+
+        async def work() -> None:
+            for number, request in waiting:
+                await room.acquire()
+                async with self._slots:
+                    done.put((number, await self._ask(request)))
+
+        n_workers = min(len(requests), self.settings.llm_requests_in_flight)
+        await asyncio.gather(*(work() for _ in range(n_workers)))
+
+    async def _ask(self, request: Request) -> Result:
+        started_at = self._loop.time()
+        try:
+            result = await self._counted_and_sent(request)
+        except Exception as error:  # a fault of a library, on one request: the others go on
+            result = LlmFailure(BAD_RESPONSE, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        return msgspec.structs.replace(result, seconds=self._loop.time() - started_at)
+
+    async def _counted_and_sent(self, request: Request) -> Result:
+        n_prompt = await self._retried(lambda attempt, wasted: self._prompt_tokens(request), 0, 0)
+        if isinstance(n_prompt, LlmFailure):
+            return n_prompt
+        limit = self.endpoint.context_tokens
+        if n_prompt + request.max_answer_tokens > limit:
+            detail = f"{n_prompt} tokens and {request.max_answer_tokens} for the answer exceed {limit}"
+            return LlmFailure(OVER_CONTEXT, detail)
+
+        async def send(attempt: int, wasted: Usage) -> Result:
+            return await self._send(request, n_prompt, attempt, wasted)
+
+        return await self._retried(send, n_prompt, request.max_answer_tokens)
+
+    async def _retried(
+        self, attempt_it: Callable[[int, Usage], Awaitable[T]], n_prompt: int, n_answer: int
+    ) -> T | LlmFailure:
+        """What `attempt_it(attempt, wasted)` returns, tried again after Trouble for as long as that may help."""
+        wasted, n_timeouts = Usage(), 0
+        for attempt in range(1, self.settings.llm_attempts + 1):
+            if not await self._breaker.allows():
+                return LlmFailure(ENDPOINT_DOWN, f"{self.endpoint.url} does not answer", wasted, 0.0, attempt - 1)
+            try:
+                return await attempt_it(attempt, wasted)
+            except Trouble as trouble:
+                wasted += Usage(n_prompt, 0, n_answer) if trouble.may_be_billed else Usage()
+                n_timeouts += trouble.reason == TIMED_OUT
+                if trouble.is_lost and not await self._breaker.is_alive():
+                    return LlmFailure(ENDPOINT_DOWN, trouble.detail, wasted, 0.0, attempt)
+                if trouble.is_final or attempt == self.settings.llm_attempts or n_timeouts == _MAX_TIMEOUTS:
+                    self._breaker.record(succeeded=trouble.is_own_fault)
+                    return LlmFailure(trouble.reason, trouble.detail, wasted, 0.0, attempt)
+                await asyncio.sleep(max(trouble.wait_seconds, self._backoff_seconds(attempt)))
+        raise AssertionError("the last attempt returns")
+
+    async def _send(self, request: Request, n_prompt: int, attempt: int, wasted: Usage) -> Result:
+        """One attempt, paid for from the budget. Raises Trouble."""
+        reserved = await self._reserve(n_prompt, request.max_answer_tokens)
+        if isinstance(reserved, Refusal):
+            return LlmFailure(reserved.reason, "the budget is spent", wasted, 0.0, attempt - 1)
+        billed = reserved.usage  # also where it is cancelled on its way
+        try:
+            choice = wire.parse_choice(await self._transport.generate(request))
+            if choice is None or choice.finish_reason in _UNFINISHED:
+                raise Trouble(BAD_RESPONSE, "a response without a finished answer", may_be_billed=True)
+            billed = choice.usage or billed
+        except Trouble as trouble:
+            billed = reserved.usage if trouble.may_be_billed else Usage()
+            raise
+        finally:
+            self.budget.settle(reserved, billed)
+            self._wake_waiting()
+        self._breaker.record(succeeded=True)
+        if choice.finish_reason == "content_filter":
+            return LlmFailure(FILTERED, "the endpoint's filter held the answer back", wasted + billed, 0.0, attempt)
+        is_cut = choice.finish_reason == "length"
+        return Answer(choice.text, billed, is_cut, 0.0, attempt, wasted, is_estimated=choice.usage is None)
+
+    async def _reserve(self, n_prompt: int, n_answer: int) -> Reservation | Refusal:
+        """Sets the cost of a request aside; waits while those under way may leave enough for it."""
+        while True:
+            settled = self._settled
+            reserved = self.budget.reserve(n_prompt, n_answer)
+            if isinstance(reserved, Reservation) or reserved.is_final:
+                return reserved
+            with suppress(TimeoutError):  # another client may share the budget
+                await asyncio.wait_for(settled.wait(), timeout=1.0)
+
+    def _wake_waiting(self) -> None:
+        self._settled.set()
+        self._settled = asyncio.Event()
+
+    async def _prompt_tokens(self, request: Request) -> int:
+        if self._count_tokens is None:
+            return await self._transport.count_tokens(request)
+        if self.settings.llm_api == "completions":
+            return self._count_tokens(str(wire.prompt_of(request, self.settings)["prompt"])) + 1
+        text = "\n".join(message.content for message in request.messages)
+        return self._count_tokens(text) + _TEMPLATE_TOKENS * (len(request.messages) + 1)
+
+    def _backoff_seconds(self, attempt: int) -> float:
+        """Before the next attempt: twice as long each time, less a random part of up to half."""
+        seconds = min(self._pace.backoff_seconds * 2.0 ** (attempt - 1), _MAX_BACKOFF_SECONDS)
+        return seconds * random.uniform(0.5, 1.0)
+
+
+def ending_reason(results: Sequence[Result]) -> str:
+    """The first reason among `results` for which a run should end with what it has; empty where there is none."""
+    reasons = (result.reason for result in results if isinstance(result, LlmFailure))
+    return next((reason for reason in reasons if reason in ENDING_REASONS), "")
+
+
+def ending_early(
+    ask: Callable[[Sequence[Request]], Sequence[Result]], settings: LlmSettings, budget: LlmBudgetSettings
+) -> Callable[[Sequence[Request]], Sequence[Result]]:
+    """`ask`, except that it raises `ending_error` where a result says that the run should end.
+
+    Without it a spent budget or a dead endpoint would look like so many bad answers, each with its fallback.
+    """
+
+    def asked(requests: Sequence[Request]) -> Sequence[Result]:
+        results = ask(requests)
+        reason = ending_reason(results)
+        if reason:
+            raise ending_error(reason, settings, budget)
+        return results
+
+    return asked
+
+
+def ending_error(reason: str, settings: LlmSettings, budget: LlmBudgetSettings) -> RefusedError:
+    """The error that ends a run for `reason`, one of `ENDING_REASONS`: one line with the value and the remedy."""
+    kept = "what was answered is kept; run again to go on from there"
+    if reason == ENDPOINT_DOWN:
+        where = settings.llm_url or "vLLM on the worker"
+        outage = f"did not answer for {settings.llm_outage_seconds:g} s, or failed request after request"
+        return RefusedError(f"the language model at {where} {outage}; {kept}")
+    name = "budget_usd" if reason == BUDGET_USD else "budget_gpu_hours"
+    return RefusedError(f"{name} = {getattr(budget, name):g} is spent; {kept}, with a higher one")

@@ -1,0 +1,274 @@
+"""Every fault of an endpoint is the result of one request, counted, bounded, and paid for once."""
+
+import re
+import threading
+
+import pytest
+from asking import HASTY, ask_for, client_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.errors import RefusedError
+from models.fake_llm import FakeEndpoint, Reply, cut_connection, in_turn, refused
+from models.llm.budget import Budget
+from models.llm.client import Pace, ending_early, ending_error, ending_reason
+from models.llm.records import Answer, LlmFailure, Usage
+from models.llm.settings import LlmBudgetSettings, LlmSettings
+
+FAULTS = [
+    refused(429),
+    refused(500),
+    refused(503),
+    cut_connection(),
+    cut_connection(40),
+    Reply(raw=b"{"),
+    Reply(raw=b"[]"),
+    Reply("half", finish_reason="abort"),
+]
+
+
+def test_an_answer_has_text_and_the_usage_of_the_server(serve):
+    fake, client = serve(Reply("Yes, indeed.", cached_prompt_tokens=2))
+    (answer,) = client.ask([ask_for("Is it?")])
+    assert (answer.text, answer.is_cut, answer.n_attempts) == ("Yes, indeed.", False, 1)
+    assert answer.usage == Usage(6, 2, 4) and answer.wasted == Usage()
+    assert fake.prompts[0].messages == (("system", "Be brief."), ("user", "Is it?"))
+
+
+def test_results_stand_in_the_order_of_their_requests(serve):
+    fake, client = serve(lambda prompt: Reply(prompt.text[::-1], delay_seconds=0.02 if prompt.number % 3 else 0))
+    texts = [f"number {number}" for number in range(50)]
+    assert [answer.text for answer in client.ask([ask_for(text) for text in texts])] == [text[::-1] for text in texts]
+    assert fake.n_requests == 50 and 1 < fake.most_in_flight <= 8
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_attempt_that_fails_is_made_again(serve, fault):
+    fake, client = serve(in_turn([fault, fault], then="yes"))
+    (answer,) = client.ask([ask_for("?")])
+    assert (answer.text, answer.n_attempts, fake.n_requests) == ("yes", 3, 3)
+
+
+@given(st.lists(st.sampled_from(FAULTS), max_size=5), st.integers(0, 2))
+@settings(max_examples=15)
+def test_whatever_fails_no_request_is_lost_or_sent_too_often(faults, n_poisoned):
+    def script(prompt):
+        return refused(500) if "poison" in prompt.text else replies(prompt)
+
+    replies = in_turn(faults, then="yes")
+    asked = [ask_for(f"{'poison' if number < n_poisoned else 'fine'} {number}") for number in range(6)]
+    with FakeEndpoint(script) as fake, client_of(fake) as client:
+        results = client.ask(asked)
+        assert [isinstance(result, Answer) for result in results] == [number >= n_poisoned for number in range(6)]
+        assert fake.n_requests == 6 + len(faults) + 5 * n_poisoned
+        assert max(result.n_attempts for result in results) <= 6
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413, 422])
+def test_a_refusal_is_not_sent_again(serve, status):
+    fake, client = serve(refused(status, "no such thing"))
+    (failure,) = client.ask([ask_for("?")])
+    assert (failure.reason, failure.n_attempts, fake.n_requests) == ("refused", 1, 1)
+    assert failure.detail == f"status {status}: no such thing"
+
+
+def test_one_bad_of_32_leaves_31_answers(serve):
+    fake, client = serve("yes", fake=FakeEndpoint("yes", context_tokens=300))
+    asked = [ask_for("word " * (400 if number == 17 else 5)) for number in range(32)]
+    results = client.ask(asked)
+    assert [number for number, result in enumerate(results) if isinstance(result, LlmFailure)] == [17]
+    assert results[17].reason == "over_context" and fake.n_requests == 31
+
+
+def test_the_endpoint_counts_where_no_tokenizer_is_at_hand(serve):
+    _, client = serve("yes", fake=FakeEndpoint("yes", context_tokens=120), count_tokens=None)
+    results = client.ask([ask_for("few words"), ask_for("word " * 30)])
+    assert [type(result) for result in results] == [Answer, LlmFailure]
+    assert results[1].detail == "33 tokens and 100 for the answer exceed 120"
+
+
+def test_a_server_that_finds_a_prompt_too_long_is_believed(serve):
+    _, client = serve(refused(400, "This model's maximum context length is 10 tokens"))
+    assert client.ask([ask_for("?")])[0].reason == "over_context"
+
+
+def test_an_answer_that_reached_its_limit_says_so(serve):
+    _, client = serve("one two three four five")
+    (answer,) = client.ask([ask_for("?", max_answer_tokens=3)])
+    assert (answer.text, answer.is_cut, answer.usage.answer_tokens) == ("one two three", True, 3)
+
+
+def test_an_answer_without_usage_is_booked_at_its_most(serve):
+    _, client = serve(Reply("yes", has_usage=False))
+    (answer,) = client.ask([ask_for("?")])
+    assert answer.is_estimated and answer.usage.answer_tokens == 100 and answer.usage.prompt_tokens > 0
+
+
+def test_a_stream_that_drips_runs_into_the_time_limit(serve):
+    fake, client = serve(Reply("slow", drip_seconds=0.05), llm_timeout_seconds=0.3)
+    (failure,) = client.ask([ask_for("?")])
+    assert (failure.reason, failure.n_attempts, fake.n_requests) == ("timed_out", 2, 2)
+    assert failure.wasted.answer_tokens == 200  # nobody knows what the endpoint did
+
+
+def test_a_response_without_end_is_not_read_to_its_end(serve, monkeypatch):
+    monkeypatch.setattr("models.llm.wire.MAX_RESPONSE_BYTES", 10_000)
+    _, client = serve(Reply("x" * 100_000), llm_attempts=2)
+    assert client.ask([ask_for("?")])[0].reason == "bad_response"
+
+
+def test_what_a_filter_holds_back_is_a_failure_that_was_paid_for(serve):
+    _, client = serve(Reply("", finish_reason="content_filter"))
+    (failure,) = client.ask([ask_for("?")])
+    assert failure.reason == "filtered" and failure.wasted.prompt_tokens > 0
+
+
+def test_completions_hold_the_whole_prompt_and_stop_before_another_input(serve):
+    fake, client = serve("yes", llm_api="completions", llm_prompt_prefix="<bos>")
+    assert client.ask([ask_for("Is it?")])[0].text == "yes"
+    body = fake.prompts[0].body
+    assert body["prompt"] == "<bos>Be brief.\n\nInput:\nIs it?\n\nOutput:\n" and body["stop"] == ["\nInput:"]
+
+
+@pytest.mark.parametrize("form", ["response_format", "structured_outputs", "none"])
+def test_the_form_of_an_answer_is_asked_for(serve, form):
+    fake, client = serve("{}", llm_structured=form)
+    client.ask([ask_for("?", schema={"type": "object"})])
+    body = fake.prompts[0].body
+    assert {"response_format", "structured_outputs"} & set(body) == {form} - {"none"}
+    assert '{"type": "object"}' in str(body.get(form, '{"type": "object"}')).replace("'", '"')
+
+
+def test_the_endpoint_gets_its_key(serve):
+    fake, client = serve("yes", fake=FakeEndpoint("yes", key="secret"))
+    assert client.ask([ask_for("?")])[0].text == "yes"
+    fake.key = "another"
+    assert client.ask([ask_for("?")])[0].reason == "refused"
+
+
+def test_retry_after_is_waited_for(serve, monkeypatch):
+    waits = []
+    real = __import__("asyncio").sleep
+
+    async def sleep(seconds):
+        waits.append(seconds)
+        await real(0)
+
+    monkeypatch.setattr("models.llm.client.asyncio.sleep", sleep)
+    _, client = serve(in_turn([refused(429, retry_after="7"), refused(429, retry_after="nonsense")], then="yes"))
+    assert client.ask([ask_for("?")])[0].text == "yes"
+    assert waits[0] == 7.0 and waits[1] < 1
+
+
+def test_an_endpoint_dead_from_the_start_ends_everything_early(serve):
+    fake, client = serve("yes", llm_outage_seconds=0.1)
+    fake.stop()
+    results = client.ask([ask_for(f"{number}") for number in range(40)])
+    assert {result.reason for result in results} == {"endpoint_down"} == {ending_reason(results)}
+    assert client.is_down and fake.n_requests == 0
+
+
+def test_an_endpoint_that_dies_half_way_leaves_what_was_answered(serve):
+    def script(prompt):
+        if prompt.number == 4:
+            fake.stop()
+        return "yes"
+
+    fake, client = serve(script, llm_outage_seconds=0.1, llm_requests_in_flight=1)
+    results = client.ask([ask_for(f"{number}") for number in range(10)])
+    assert [type(result) for result in results] == [Answer] * 4 + [LlmFailure] * 6
+    assert {result.reason for result in results[4:]} == {"endpoint_down"}
+
+
+def test_an_endpoint_that_comes_back_in_time_loses_nothing(serve):
+    fake, client = serve("yes", llm_outage_seconds=20.0)
+    fake.stop()
+    back = threading.Timer(0.2, fake.start)
+    back.start()
+    assert {result.text for result in client.ask([ask_for(f"{number}") for number in range(40)])} == {"yes"}
+    back.join()
+    assert not client.is_down
+
+
+def test_a_client_recovers_from_an_endpoint_given_up(serve):
+    fake, client = serve("yes", llm_outage_seconds=0.0)
+    fake.stop()
+    assert ending_reason(client.ask([ask_for("?")])) == "endpoint_down" and client.is_down
+    fake.start()
+    assert client.ask([ask_for("?")])[0].text == "yes" and not client.is_down
+
+
+def test_an_endpoint_at_which_everything_fails_is_given_up(serve):
+    fake, client = serve(refused(500), pace=HASTY._replace(failures_in_a_row=5), llm_requests_in_flight=1)
+    results = client.ask([ask_for(f"{number}") for number in range(30)])
+    assert [result.reason for result in results] == ["unavailable"] * 5 + ["endpoint_down"] * 25
+    assert fake.n_requests == 30  # five requests, six attempts each
+
+
+def test_requests_that_are_wrong_themselves_say_nothing_about_the_endpoint(serve):
+    _, client = serve(refused(400), pace=Pace(0.001, failures_in_a_row=5))
+    assert {result.reason for result in client.ask([ask_for(f"{n}") for n in range(30)])} == {"refused"}
+
+
+def test_money_is_never_passed(serve):
+    prices = LlmBudgetSettings(usd_per_million_prompt_tokens=10.0, usd_per_million_answer_tokens=20.0, budget_usd=0.02)
+    budget = Budget(prices)
+    _, client = serve("yes " * 50, budget=budget)
+    results = client.ask([ask_for(f"number {number}") for number in range(60)])
+    answers = [result for result in results if isinstance(result, Answer)]
+    paid = sum((answer.usage.prompt_tokens * 10 + answer.usage.answer_tokens * 20) / 1e6 for answer in answers)
+    assert ending_reason(results) == "budget_usd" and answers
+    assert paid == pytest.approx(budget.spent_usd) and budget.spent_usd <= 0.02
+    assert 0.02 - budget.spent_usd < 100 * 20 / 1e6 + 60 * 10 / 1e6  # all but what one more might have cost
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [("budget_usd", r"budget_usd = 2\.5 is spent; .*run again"), ("budget_gpu_hours", r"budget_gpu_hours = 1 is spent"),
+     ("endpoint_down", r"at http://h/v1 did not answer for 60 s")],
+)  # fmt: skip
+def test_what_ends_a_run_is_one_line_with_the_remedy(reason, words):
+    budget = LlmBudgetSettings(budget_usd=2.5, budget_gpu_hours=1.0)
+    error = ending_error(reason, LlmSettings(llm_url="http://h/v1", llm_revision="1"), budget)
+    assert error.exit_code == 1 and re.search(words, str(error)) and "\n" not in str(error)
+
+
+def test_a_spent_budget_ends_the_run_and_is_no_bad_answer(serve):
+    prices = LlmBudgetSettings(usd_per_million_answer_tokens=1.0, budget_usd=0.0)
+    _, client = serve("yes", budget=Budget(prices))
+    with pytest.raises(RefusedError, match="budget_usd = 0 is spent"):
+        ending_early(client.ask, client.settings, prices)([ask_for("?")])
+    _, client = serve(refused(400))
+    assert ending_early(client.ask, client.settings, prices)([ask_for("?")])[0].reason == "refused"
+
+
+def test_leaving_early_cancels_what_is_under_way(serve):
+    budget = Budget(LlmBudgetSettings(usd_per_million_answer_tokens=1.0))
+    fake, client = serve(lambda prompt: Reply("yes", delay_seconds=30 if prompt.number else 0), budget=budget)
+    for item in client.ask_each([ask_for(f"{number}") for number in range(8)]):
+        assert item[1].text == "yes"
+        break
+    client.close()
+    assert fake.n_requests <= 8
+
+
+def test_several_threads_share_the_slots_of_one_client(serve):
+    fake, client = serve(lambda prompt: Reply(prompt.text, delay_seconds=0.005), llm_requests_in_flight=3)
+    got = {}
+
+    def ask(name):
+        got[name] = [answer.text for answer in client.ask([ask_for(f"{name} {number}") for number in range(10)])]
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == {name: [f"{name} {number}" for number in range(10)] for name in "abcd"}
+    assert fake.most_in_flight <= 3
+
+
+def test_ticks_come_while_nothing_else_does(serve):
+    _, client = serve(Reply("yes", delay_seconds=0.1))
+    items = list(client.ask_each([ask_for("?")], tick_seconds=0.01))
+    assert items[0] is None and items[-1][1].text == "yes"

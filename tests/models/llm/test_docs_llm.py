@@ -1,0 +1,13 @@
+"""The Python of docs/llm.md runs."""
+
+import re
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_blocks_of_the_page_run(checkout, capsys):
+    blocks = BLOCK.findall((checkout / "docs" / "llm.md").read_text())
+    assert blocks
+    for block in blocks:
+        exec(block, {})
+    assert capsys.readouterr().out == "About a mill. 5 2\n"

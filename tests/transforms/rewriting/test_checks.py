@@ -1,0 +1,93 @@
+"""The checks of model-written text, one by one: what they find, and what they do not pretend to judge."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.rewriting.checks import (
+    has_open_subject,
+    invented_names,
+    invented_numbers,
+    lost_bounds,
+    names_a_subject,
+    numbers_of,
+)
+from transforms.rewriting.languages import LANGUAGES, language_of, script_of
+
+
+@given(st.text())
+def test_a_text_invents_nothing_against_itself(text):
+    assert invented_numbers(text, text) == set()
+    assert not invented_names(text, text, "en")
+    assert lost_bounds(text, [text], "en") is not None
+
+
+@given(st.text(), st.text(), st.sampled_from(["", *LANGUAGES]))
+def test_no_text_raises(statement, shown, language):
+    invented_numbers(statement, shown)
+    invented_names(statement, shown, language)
+    has_open_subject(statement, language)
+    names_a_subject(statement, language)
+    lost_bounds(statement, [shown], language)
+    language_of(statement), script_of(statement)
+
+
+@given(st.integers(0, 10**9))
+def test_a_number_is_known_in_every_grouping(number):
+    for spelled in (f"{number:,}", f"{number:,}".replace(",", "."), f"{number:,}".replace(",", " "), str(number)):
+        assert invented_numbers(f"It costs {number}.", f"price: {spelled} euros") == set()
+
+
+@pytest.mark.parametrize(
+    ("statement", "shown", "invented"),
+    [("at 4.20", "at 4,2 euros", set()), ("2 buses", "Two buses", set()),
+     ("20 %", "20%", set()), ("v1.2", "v1.2", set()),
+     ("7", "17", {"7"}), ("4.21", "4.20", {"4.21"}), ("2026", "2025", {"2026"}), ("1,250", "1.250", set())],
+)  # fmt: skip
+def test_numbers(statement, shown, invented):
+    assert invented_numbers(statement, shown) == invented
+
+
+def test_spellings_of_numbers():
+    assert numbers_of("0.50, 1,000,000 and 007") == {"0.5", "1000000", "7"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "invented"),
+    [("The mill of Harrow turns.", set()), ("Harrow's mill turns.", set()), ("The NATO mill turns.", {"NATO"}),
+     ("The mill of Leeds turns.", {"Leeds"}), ("Millers in Harrow grind.", set()), ('He said: "Harrow turns."', set())],
+)  # fmt: skip
+def test_names(statement, invented):
+    assert invented_names(statement, "the mill of Harrow turns; millers grind", "en") == invented
+
+
+def test_names_are_not_judged_where_capitals_do_not_tell():
+    assert invented_names("Die Mühle von Leeds", "nichts", "de") is None
+    assert invented_names("利兹的磨坊", "没有", "") is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_open"),
+    [("It turns.", True), ("It's a mill.", True), ("This turns out to be a mill.", False), ("This is one.", True),
+     ("This mill turns.", False), ("Those who turn it grind.", False), ("The mill turns.", False), ("These", True)],
+)  # fmt: skip
+def test_subjects(statement, is_open):
+    assert has_open_subject(statement, "en") is is_open and has_open_subject(statement, "") is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "lost"),
+    [("The fee is 5 euros.", {"condition"}), ("The fee is 5 euros unless it is paid late.", set()),
+     ("The fee is 5 euros except when late.", set()), ("Cards are free.", {"negation"}), ("Cards aren't free.", set()),
+     ("The mill turns.", set())],
+)  # fmt: skip
+def test_limits_of_the_own_clause_are_kept(statement, lost):
+    sources = ["The fee is 5 euros unless it is paid late; cards are not free.", "The mill turns."]
+    assert lost_bounds(statement, sources, "en") == lost
+
+
+def test_languages_and_scripts():
+    assert language_of("Die Gebühr ist bis zum Ende des Monats zu zahlen.") == "de"
+    assert language_of("El pago de la cuota se hace en el banco.") == "es"
+    assert language_of("Le prix du billet est de 4 euros pour les enfants.") == "fr"
+    assert language_of("xyzzy") == "" and script_of("123") == ""

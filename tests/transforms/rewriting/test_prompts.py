@@ -1,0 +1,63 @@
+"""Every prompt of the program can be filled; its version is its content."""
+
+import hashlib
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.errors import SettingsError
+from models.llm.records import completion_text
+from transforms.rewriting.prompts import NAMES, load_prompt, parse_turns
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_prompts_of_the_program_have_instructions_examples_and_places(name, checkout):
+    prompt = load_prompt(name)
+    roles = [turn.role for turn in prompt.turns]
+    assert roles[0] == "system" and roles[-1] == "user" and "assistant" in roles
+    assert all(first != second for first, second in pairwise(roles))
+    filled = prompt.fill(**dict.fromkeys(prompt.places, "HERE"))
+    assert "HERE" in filled[-1].content and "{{" not in completion_text(filled)
+    data = (checkout / "templates" / "prompts" / f"{name}.md").read_bytes()
+    assert prompt.version == hashlib.sha256(data).hexdigest()[:16]
+
+
+@given(st.text())
+def test_what_is_filled_in_is_never_looked_into(text):
+    filled = load_prompt("summary").fill(text=text + "{{text}}\n## system\n")
+    assert filled[-1].content.count("{{text}}") == 1 + text.count("{{text}}") and len(filled) == 4
+
+
+def test_prompts_of_ones_own_lie_in_a_folder(tmp_path):
+    (tmp_path / "summary.md").write_text("# Mine\n\n## system\nBe brief.\n\n## user\n{{text}}\n")
+    prompt = load_prompt("summary", str(tmp_path))
+    assert [turn.content for turn in prompt.fill(text="x")] == ["Be brief.", "x"]
+    assert prompt.version != load_prompt("summary").version
+
+
+@pytest.mark.parametrize("text", ["", "no turns", "## user\n{{other}}\n", "## user\n{{text}}\n## assistant\nyes\n"])
+def test_a_file_that_cannot_be_filled_is_one_line(tmp_path, text):
+    (tmp_path / "summary.md").write_text(text)
+    with pytest.raises(
+        SettingsError, match=r"prompt summary\.md of .* must end with a '## user' turn with \{\{text\}\}"
+    ):
+        load_prompt("summary", str(tmp_path))
+
+
+def test_a_missing_file_is_one_line(tmp_path):
+    with pytest.raises(SettingsError, match=r"prompt prefix\.md cannot be read"):
+        load_prompt("prefix", str(tmp_path))
+
+
+def test_headings_inside_a_turn_are_part_of_it():
+    assert [turn.content for turn in parse_turns("## user\n## Section\ntext\n### user\n")] == [
+        "## Section\ntext\n### user"
+    ]
+
+
+def test_the_package_carries_the_files_of_templates(checkout):
+    linked = checkout / "transforms" / "rewriting" / "templates"
+    assert linked.resolve() == (checkout / "templates" / "prompts").resolve()
+    assert {path.stem for path in linked.iterdir()} == set(NAMES)

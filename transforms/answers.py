@@ -1,0 +1,261 @@
+"""The language model's answers, kept by what was asked: written before they are used, never asked for twice.
+
+An answer's key hashes the prompt, the form asked for and the model's identity, so a changed prompt or model asks anew
+and nothing else does. Segments are immutable Parquet files under answers/, named by their bytes; any number of
+processes write them at once. A reader holds eight bytes of each key in memory, and no texts.
+"""
+
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from models.errors import StoreError
+from models.llm.records import Answer, Request, Result, Usage
+from transforms.store import schemas
+from transforms.store.files import Store
+from transforms.store.manifest import FileEntry
+from transforms.store.segments import read_table, take_rows, write_table
+
+FOLDER = "answers"
+FLUSH_SECONDS, FLUSH_ANSWERS = 30.0, 512
+_SUFFIX = ".parquet"
+
+AskEach = Callable[[Sequence[Request], float | None], Iterator[tuple[int, Result] | None]]
+
+
+def answer_key(request: Request, identity_sha256: str) -> str:
+    """64 hex digits that name the answer to `request` by the model of that identity. Who asks for what is not in it.
+
+    >>> answer_key(Request((), 5), "m") == answer_key(Request((), 5, stage="summary", owner="x"), "m")
+    True
+    """
+    messages = [[message.role, message.content] for message in request.messages]
+    words = [identity_sha256, messages, request.max_answer_tokens, request.schema]
+    return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
+
+
+class _Segment(msgspec.Struct, frozen=True):
+    """A file of answers and the first 64 bits of its keys, uint64 (n,), ascending."""
+
+    entry: FileEntry
+    digests: Any
+
+
+class AnswerStore:
+    """The answers under one root, as one process sees them. Safe to share between threads.
+
+    `counts` holds `damaged_answer_files`: those whose bytes are not what their name says; they are left alone.
+    """
+
+    def __init__(self, store: Store, run: str = "") -> None:
+        self.store, self.run = store, run
+        self.counts: Counter[str] = Counter()
+        self._segments: dict[str, _Segment] = {}
+        self._damaged: set[str] = set()
+        self._lock = threading.Lock()
+
+    def find(self, keys: Iterable[str]) -> dict[str, Answer]:
+        """The stored answers to `keys`. The folder is looked through again only for keys that are not known yet."""
+        wanted = set(keys)
+        with self._lock:
+            found = self._look_up(wanted)
+            if len(found) < len(wanted) and self._refresh():
+                found |= self._look_up(wanted - found.keys())
+        return found
+
+    def put(self, answers: Sequence[tuple[str, Request, Answer]]) -> None:
+        """Write answers with their keys as one segment; they are durable when this returns."""
+        if not answers:
+            return
+        rows = sorted(
+            (_row(key, request, answer, self.run) for key, request, answer in answers), key=lambda row: row["key"]
+        )
+        entry = write_table(self.store, FOLDER, pa.Table.from_pylist(rows, schema=schemas.ANSWERS))
+        with self._lock:
+            self._segments[entry.path] = _Segment(entry, _digests([row["key"] for row in rows]))
+
+    def _look_up(self, wanted: set[str]) -> dict[str, Answer]:
+        keys = sorted(wanted)
+        digests = _digests(keys)
+        found: dict[str, Answer] = {}
+        for segment in list(self._segments.values()):
+            starts, ends = segment.digests.searchsorted(digests), segment.digests.searchsorted(digests, "right")
+            hits = np.flatnonzero(ends > starts)
+            rows = sorted({row for hit in hits.tolist() for row in range(int(starts[hit]), int(ends[hit]))})
+            if rows:
+                found |= self._read(segment, rows, wanted)
+        return found
+
+    def _read(self, segment: _Segment, rows: list[int], wanted: set[str]) -> dict[str, Answer]:
+        try:
+            table = take_rows(self.store, segment.entry, rows)
+        except (StoreError, pa.ArrowException):  # merged with others, or damaged, since it was read
+            del self._segments[segment.entry.path]
+            return {}
+        return {row["key"]: _answer(row) for row in table.to_pylist() if row["key"] in wanted}
+
+    def _refresh(self) -> bool:
+        """Reads the keys of segments that were not there before; False where there are none."""
+        paths = {file.path: file.size for file in self.store.list(FOLDER)}
+        for path in self._segments.keys() - paths.keys():
+            del self._segments[path]
+        new = [path for path in paths if path not in self._segments and path not in self._damaged]
+        for path in new:
+            segment = _load(self.store, path, paths[path])
+            if segment is not None:
+                self._segments[path] = segment
+            elif self.store.exists(path):
+                self._damaged.add(path)
+                self.counts["damaged_answer_files"] += 1
+        return bool(new)
+
+
+class StoredAsking:
+    """`ask` with a memory: each different prompt is asked for once, ever, and stored before anybody uses the answer.
+
+    Failures are not stored. Answers wait for their segment until there are `flush_answers` of them, or for
+    `flush_seconds`; a kill loses those, and what is under way. `counts` holds `stored_answers` and `asked_answers`.
+    """
+
+    def __init__(
+        self,
+        answers: AnswerStore,
+        ask_each: AskEach,
+        identity_sha256: str,
+        flush_seconds: float = FLUSH_SECONDS,
+        flush_answers: int = FLUSH_ANSWERS,
+    ) -> None:
+        self.answers = answers
+        self.counts: Counter[str] = Counter()
+        self._ask_each, self._identity = ask_each, identity_sha256
+        self._flush_seconds, self._flush_answers = flush_seconds, flush_answers
+
+    def __call__(self, requests: Sequence[Request]) -> list[Result]:
+        """One result for each request, in their order; `is_stored` marks what was paid for before this call."""
+        keys = [answer_key(request, self._identity) for request in requests]
+        results: dict[str, Result] = dict(self.answers.find(keys))
+        self.counts["stored_answers"] += len(results)
+        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in results}
+        if missing:
+            results |= self._ask(list(missing.items()))
+        paid: set[str] = set()
+        return [_once(key, results[key], paid) for key in keys]
+
+    def _ask(self, missing: list[tuple[str, Request]]) -> dict[str, Result]:
+        results: dict[str, Result] = {}
+        waiting: list[tuple[str, Request, Answer]] = []
+        flushed_at = time.monotonic()
+        try:
+            for item in self._ask_each([request for _, request in missing], self._flush_seconds / 2):
+                if item is not None:
+                    key, request = missing[item[0]]
+                    results[key] = item[1]
+                    if isinstance(item[1], Answer):
+                        waiting.append((key, request, item[1]))
+                is_due = time.monotonic() - flushed_at >= self._flush_seconds / 2
+                if len(waiting) >= self._flush_answers or (waiting and is_due):
+                    waiting, flushed_at = self._flush(waiting), time.monotonic()
+        finally:
+            self._flush(waiting)
+        return results
+
+    def _flush(self, waiting: list[tuple[str, Request, Answer]]) -> list[tuple[str, Request, Answer]]:
+        self.answers.put(waiting)
+        self.counts["asked_answers"] += len(waiting)
+        return []
+
+
+def run_bill(store: Store, run: str) -> pa.Table:
+    """What the answers took that `run` paid for, by stage and owner. Sums over rows, so a retry changes nothing."""
+    columns = ["prompt_tokens", "cached_prompt_tokens", "answer_tokens", "wasted_prompt_tokens", "wasted_answer_tokens"]
+    parts = [schemas.ANSWERS.empty_table()]
+    for file in store.list(FOLDER):
+        segment = _load(store, file.path, file.size)
+        if segment is not None:
+            parts.append(read_table(store, segment.entry).filter(pc.field("run") == run))
+    sums: list[Any] = [(name, "sum") for name in (*columns, "seconds", "n_attempts")]
+    table = pa.concat_tables(parts).group_by(["stage", "owner"]).aggregate([*sums, ("key", "count")])
+    named = ["stage", "owner", *columns, "seconds", "n_attempts", "n_answers"]
+    return table.rename_columns(named).sort_by([("stage", "ascending"), ("owner", "ascending")])
+
+
+def merge_segments(store: Store, more_than: int = 64, max_bytes: int = 64 << 20) -> int:
+    """Merges small segments, where there are more of them than `more_than`; returns how many were merged.
+
+    Safe while others read and write: the merged file is there before its parts go.
+    """
+    small = [file for file in store.list(FOLDER) if file.size < max_bytes // 2]
+    if len(small) <= more_than:
+        return 0
+    n_merged = 0
+    for group in _groups([(file.path, file.size) for file in small], max_bytes):
+        segments = [segment for path, size in group if (segment := _load(store, path, size)) is not None]
+        tables = [read_table(store, segment.entry) for segment in segments]
+        if len(tables) > 1:
+            merged = write_table(store, FOLDER, pa.concat_tables(tables).sort_by("key"))
+            parts = [segment.entry.path for segment in segments if segment.entry.path != merged.path]
+            store.delete(parts)
+            n_merged += len(parts)
+    return n_merged
+
+
+def _groups(files: list[tuple[str, int]], max_bytes: int) -> Iterator[list[tuple[str, int]]]:
+    group: list[tuple[str, int]] = []
+    for path, size in files:
+        if group and sum(size for _, size in group) + size > max_bytes:
+            yield group
+            group = []
+        group.append((path, size))
+    yield group
+
+
+def _load(store: Store, path: str, n_bytes: int) -> _Segment | None:
+    """The segment at `path`; None where its bytes are not what its name says, or it is gone."""
+    name = path.rpartition("/")[2]
+    entry = FileEntry(path, name.removesuffix(_SUFFIX), n_bytes, 0)
+    if not name.endswith(_SUFFIX):
+        return None
+    try:
+        table = read_table(store, entry, ["key"])
+    except (StoreError, pa.ArrowException, OSError):
+        return None
+    return _Segment(entry, _digests(table.column("key").to_pylist()))
+
+
+def _digests(keys: Sequence[Any]) -> NDArray[np.uint64]:
+    return np.array([int(key[:16], 16) for key in keys], np.uint64)
+
+
+def _row(key: str, request: Request, answer: Answer, run: str) -> dict[str, Any]:
+    usage, wasted = answer.usage, answer.wasted
+    return {
+        "key": key, "stage": request.stage, "owner": request.owner, "run": run, "text": answer.text,
+        "is_cut": answer.is_cut, "prompt_tokens": usage.prompt_tokens,
+        "cached_prompt_tokens": usage.cached_prompt_tokens, "answer_tokens": usage.answer_tokens,
+        "wasted_prompt_tokens": wasted.prompt_tokens, "wasted_answer_tokens": wasted.answer_tokens,
+        "seconds": answer.seconds, "n_attempts": answer.n_attempts,
+    }  # fmt: skip
+
+
+def _answer(row: dict[str, Any]) -> Answer:
+    usage = Usage(row["prompt_tokens"], row["cached_prompt_tokens"], row["answer_tokens"])
+    wasted = Usage(row["wasted_prompt_tokens"], 0, row["wasted_answer_tokens"])
+    return Answer(row["text"], usage, row["is_cut"], row["seconds"], row["n_attempts"], wasted, is_stored=True)
+
+
+def _once(key: str, result: Result, paid: set[str]) -> Result:
+    """The result, marked as stored where the same call has it already: one of several equal prompts bears the cost."""
+    if isinstance(result, Answer) and key in paid:
+        return msgspec.structs.replace(result, is_stored=True)
+    paid.add(key)
+    return result

@@ -1,0 +1,48 @@
+"""What a free-text answer is worth: trimmed to whole sentences, and seen through where it only repeats the prompt."""
+
+import re
+from collections.abc import Sequence
+
+from models.llm.records import Message
+
+_SENTENCE_END = re.compile(r"[.!?…。！？｡।॥؟۔][\"'”’»)\]」』）】》]*(?=\s|\Z|[^\x00-\x7f])")
+_WORDS = re.compile(r"\w+")
+_MIN_REPEATED_WORDS = 6
+
+
+def whole_sentences(text: str) -> str:
+    """`text` up to the end of its last whole sentence; all of it where none ends.
+
+    >>> whole_sentences("The fee is 4.20 euros. It rises to")
+    'The fee is 4.20 euros.'
+    """
+    last = 0
+    for match in _SENTENCE_END.finditer(text):
+        last = match.end()
+    return text[:last] if last else text
+
+
+def one_line(text: str) -> str:
+    """`text` without line breaks and runs of white space, and without tags or quotes around all of it."""
+    line = " ".join(re.sub(r"</?text>", " ", text).split())
+    return line[1:-1].strip() if len(line) > 1 and line[0] == line[-1] == '"' else line
+
+
+def repeats_prompt(answer: str, turns: Sequence[Message]) -> bool:
+    """Whether an answer only says again what it was told: an instruction, or the answer of an example.
+
+    A text may be quoted by its summary, so the last turn is only compared as a whole.
+    """
+    words = _words(answer)
+    told = [turn.content for turn in turns[:-1] if turn.role != "user"]
+    sentences = [part for content in told for part in re.split(r"(?<=[.:!?])\s+", content)]
+    is_told = any(len(said) >= _MIN_REPEATED_WORDS and _holds(words, said) for said in map(_words, sentences))
+    return is_told or (bool(words) and words == _words(one_line(turns[-1].content)))
+
+
+def _holds(words: list[str], part: list[str]) -> bool:
+    return f" {' '.join(part)} " in f" {' '.join(words)} "
+
+
+def _words(text: str) -> list[str]:
+    return _WORDS.findall(text.lower())

@@ -1,0 +1,86 @@
+"""Context prefixes: a sentence or two, written by the model, in front of what the encoder reads of a unit."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from models.llm.records import Answer, Request, Result
+from transforms.rewriting.answers_text import one_line, repeats_prompt, whole_sentences
+from transforms.rewriting.checks import invented_numbers
+from transforms.rewriting.dialogues import Dialogue
+from transforms.rewriting.languages import script_of
+from transforms.rewriting.prompts import Prompt
+
+# Raise when the same answers give another prefix.
+VERSION = 1
+STAGE = "prefix"
+MAX_ANSWER_TOKENS = 120
+
+CountTokens = Callable[[str], int]
+
+
+class Prefix(NamedTuple):
+    """A prefix, empty where there is none to use, with counted outcomes."""
+
+    text: str
+    counts: Counter[str]
+
+
+def place(
+    passage: str,
+    prompt: Prompt,
+    *,
+    heading_path: tuple[str, ...] = (),
+    context: str = "",
+    max_tokens: int,
+    count_tokens: CountTokens,
+    owner: str = "",
+    max_answer_tokens: int = MAX_ANSWER_TOKENS,
+) -> Dialogue[Prefix]:
+    """A dialogue that returns the prefix of one passage, of at most `max_tokens` of the encoder's `count_tokens`.
+
+    A longer one loses its last sentences; the passage is never shortened for it. Counts: `prefixes`,
+    `trimmed_prefixes`, `rejected_prefixes` with `.reason`.
+    """
+    filled = prompt.fill(context=context or "-", headings=" > ".join(heading_path) or "-", passage=passage)
+    request = Request(filled, max_answer_tokens, None, STAGE, owner)
+    (result,) = yield [request]
+    shown = "\n".join([passage, context, *heading_path])
+    counts: Counter[str] = Counter()
+    text, reason = _checked(result, request, passage, shown)
+    if not reason:
+        fitting = _fit(text, max_tokens, count_tokens)
+        counts["trimmed_prefixes"] += bool(fitting) and fitting != text
+        text, reason = fitting, "" if fitting else "too_long"
+    if reason:
+        counts["rejected_prefixes"] += 1
+        counts[f"rejected_prefixes.{reason}"] += 1
+        return Prefix("", +counts)
+    counts["prefixes"] += 1
+    return Prefix(text, +counts)
+
+
+def _checked(result: Result, request: Request, passage: str, shown: str) -> tuple[str, str]:
+    """The prefix in a result, and why it is refused."""
+    if not isinstance(result, Answer):
+        return "", result.reason
+    text = one_line(whole_sentences(result.text) if result.is_cut else result.text)
+    if not any(mark.isalnum() for mark in text):
+        return "", "empty"
+    if repeats_prompt(text, request.messages) or text in one_line(passage):
+        return "", "repeats_prompt"
+    if invented_numbers(text, shown):
+        return "", "invented_number"
+    return text, "other_language" if script_of(text) != script_of(shown) else ""
+
+
+def _fit(text: str, max_tokens: int, count_tokens: CountTokens) -> str:
+    """As many whole sentences from the front as fit; empty where not even the first does."""
+    while text and count_tokens(text) > max_tokens:
+        shorter = whole_sentences(text[:-1].rstrip(".!?…。！？ "))
+        text = shorter if len(shorter) < len(text) and whole_sentences(shorter) == shorter and _ends(shorter) else ""
+    return text
+
+
+def _ends(text: str) -> bool:
+    return bool(text) and text.rstrip("\"'”’»)]」』）】》")[-1:] in ".!?…。！？｡।॥؟۔"
