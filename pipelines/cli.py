@@ -1,6 +1,7 @@
 """The program `corpusmill`. Exit codes: 0 done, 1 failed, 2 a mistake in the command or its settings."""
 
 import contextlib
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ EXIT_BROKEN_PIPE = 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Standard output carries its answer and nothing else."""
+    logging.getLogger().addFilter(_is_for_users)
     words = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in words
     try:
@@ -25,6 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         complain("interrupted; what was published before is still there")
         return EXIT_INTERRUPTED
+
+
+def _is_for_users(record: logging.LogRecord) -> bool:
+    """Beam warns of a client library for BigQuery, which nothing here uses, whenever it is imported."""
+    return not record.getMessage().startswith("apitools not found")
 
 
 def _run(words: list[str]) -> Outcome:

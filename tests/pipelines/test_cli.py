@@ -1,4 +1,5 @@
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -226,3 +227,10 @@ def _open_when_read(fifo):
 )
 def test_durations(text, value):
     assert hours(text) == value
+
+
+def test_beams_note_on_a_library_that_nothing_uses_is_not_shown(caplog):
+    cli.main(["--version"])
+    logging.warning("apitools not found, and bigquery client libraries are not available")
+    logging.warning("something else")
+    assert [record.getMessage() for record in caplog.records] == ["something else"]
