@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from models.errors import SettingsError, StoreError
+from models.errors import DamagedFileError, SettingsError, StoreError
 from pipelines import views
 from pipelines.arguments import build_parser, flags_of, setting_overrides
 from pipelines.config import Settings, load_settings, setting_fields, settings_schema
@@ -144,9 +144,21 @@ def rollback(arguments: argparse.Namespace) -> Outcome:
     from transforms.store.versions import rollback as roll_back
 
     store = _store(arguments.root)
-    was = _manifest(store).version
+    was = _current_version(store)
     now = roll_back(store, arguments.version).version
-    return Outcome({"version": now, "was": was}, lambda console: console.print(f"{now} is current; it was {was}"))
+    before = f"it was {was}" if was else "none was before, or its pointer was damaged"
+    return Outcome({"version": now, "was": was}, lambda console: console.print(f"{now} is current; {before}"))
+
+
+def _current_version(store: "Store") -> str | None:
+    """None where nothing was published, or CURRENT is damaged, which a rollback puts right."""
+    from transforms.store.pointer import read_pointer
+
+    try:
+        pointer = read_pointer(store)
+    except DamagedFileError:
+        return None
+    return pointer.version if pointer else None
 
 
 def gc(arguments: argparse.Namespace) -> Outcome:

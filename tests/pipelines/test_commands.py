@@ -1,6 +1,7 @@
 """Commands that look after a store, on a real store with versions that hold nothing."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -106,6 +107,12 @@ def test_gc_keeps_what_it_is_told_to(run, root):
     assert answer(run, "gc", root, "--keep", 2, "--grace", "0h")["kept_versions"] == ["v1", "v2"]
     assert answer(run, "gc", root, "--keep", 1, "--grace", "0h")["removed_versions"] == ["v1"]
     assert run("gc", root, "--keep", 1)[0] == 0
+
+
+def test_rollback_puts_a_damaged_pointer_right(run, root):
+    (Path(root) / "CURRENT").write_text("nonsense")
+    assert answer(run, "rollback", root, "v2") == {"version": "v2", "was": None}
+    assert answer(run, "status", root)["version"] == "v2"
 
 
 @pytest.mark.parametrize("words", [["status"], ["versions"], ["verify"], ["search", "q"], ["rollback", "v1"]])
