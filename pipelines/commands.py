@@ -106,6 +106,7 @@ def status(arguments: argparse.Namespace) -> Outcome:
         "encoder": manifest.encoder,
         "index_kinds": sorted({shard.index_kind for shard in manifest.shards if shard.index_kind}),
         "recall_at_10": manifest.gates.recall_at_10,
+        "drift": manifest.gates.drift,
         "n_shards": len(manifest.shards),
         "n_files": len(files),
         "n_bytes": sum(file.n_bytes for file in files),
@@ -144,6 +145,8 @@ def rollback(arguments: argparse.Namespace) -> Outcome:
     from transforms.store.versions import rollback as roll_back
 
     store = _store(arguments.root)
+    if not store.list("versions"):
+        raise _no_index(store)
     was = _current_version(store)
     now = roll_back(store, arguments.version).version
     before = f"it was {was}" if was else "none was before, or its pointer was damaged"
@@ -276,8 +279,12 @@ def _manifest(store: "Store", version: str | None = None) -> "Manifest":
 
     manifest = load_manifest(store, version)
     if manifest is None:
-        raise StoreError(f"no index in {store.root}; `corpusmill ingest --output` makes one")
+        raise _no_index(store)
     return manifest
+
+
+def _no_index(store: "Store") -> StoreError:
+    return StoreError(f"no index in {store.root}; `corpusmill ingest --output` makes one")
 
 
 def _encoder_of_version(arguments: argparse.Namespace) -> "EncoderSettings | None":

@@ -28,6 +28,7 @@ from transforms.store.manifest import DocumentShard, Manifest, Shard
 PACKAGES = (
     "apache-beam",
     "faiss-cpu",
+    "faiss-gpu",
     "faiss-gpu-cuvs",
     "numpy",
     "pyarrow",

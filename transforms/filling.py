@@ -35,14 +35,14 @@ def plan_fills(context: RunContext, written: Sequence[ShardWritten]) -> Iterator
     factory = stored.factory if stored and same_recipe else None
     n_shards = sum(1 for shard in shards if shard.n_units)
     recipe = plan_index(context.index, context.dimension, n_units, factory, n_shards)
-    training = _training(context, recipe, shards, stored if same_recipe else None, written)
+    training, drift = _training(context, recipe, shards, stored if same_recipe else None, written)
     name = training.id if training else ""
     touched = {shard.index for shard in written}
     for index, shard in enumerate(shards):
         before = context.shards[index]
         as_before = same_recipe and before.index is not None and before.training == name
         if index in touched or (shard.n_units and not as_before):
-            yield FillItem(index, shard, not as_before, training)
+            yield FillItem(index, shard, not as_before, training, drift)
 
 
 def merged_shards(context: RunContext, written: Sequence[ShardWritten]) -> list[Shard]:
@@ -59,17 +59,23 @@ def _training(
     shards: Sequence[Shard],
     stored: Training | None,
     written: Sequence[ShardWritten],
-) -> Training | None:
-    """The training to fill from: none for a flat index, the stored one as long as it suits, or a new one."""
+) -> tuple[Training | None, float | None]:
+    """The training to fill from: none for a flat index, the stored one as long as it suits, or a new one.
+
+    Beside it the drift of the new vectors under the stored one.
+    """
     if recipe.kind == "flat":
-        return None
+        return None, None
+    drift = None
     if stored is not None and recipe.accepts(stored.factory):
         new = _new_errors(context, stored, written)
         holdout = Errors(1, stored.residual_error, stored.reconstruction_error)
         n_total = sum(shard.n_units for shard in shards)
-        if judge(new, holdout, n_total=n_total, n_total_at_training=stored.n_total).decision != "retrain":
-            return stored
-    return _train(context, recipe, shards)
+        verdict = judge(new, holdout, n_total=n_total, n_total_at_training=stored.n_total)
+        if verdict.decision != "retrain":
+            return stored, verdict.ratio
+        drift = verdict.ratio
+    return _train(context, recipe, shards), drift
 
 
 def _new_errors(context: RunContext, stored: Training, written: Sequence[ShardWritten]) -> Errors:
@@ -122,7 +128,7 @@ def fill_shard(context: RunContext, item: FillItem) -> ShardFilled:
         entry = context.store.write(f"indexes/{shard.name}", "faiss", kernel.dump(index), index.n_vectors)
         kind = "ivfpq" if training else "flat"
         shard = msgspec.structs.replace(shard, index=entry, index_kind=kind, training=name)
-    return ShardFilled(item.index, shard, time.process_time() - started, training)
+    return ShardFilled(item.index, shard, time.process_time() - started, training, item.drift)
 
 
 def _check_new_files(context: RunContext, before: Shard, shard: Shard) -> None:

@@ -192,7 +192,8 @@ def _manifest(context: RunContext, parts: Parts, draft: Outcome) -> Manifest:
         documents[written.index] = written.shard
     training = next((record.training for record in parts.filled if record.training), _stored_training(context, shards))
     recipes = {stage: {"id": recipe.id, "parts": recipe.parts} for stage, recipe in context.recipes.items()}
-    gates = measure_gates(context, shards, training)
+    drift = next((record.drift for record in parts.filled if record.drift is not None), None)
+    gates = msgspec.structs.replace(measure_gates(context, shards, training), drift=drift)
     return Manifest(
         version=_version(context, documents, shards),
         base=context.base or None,

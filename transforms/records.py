@@ -230,12 +230,16 @@ class ShardWritten(Record, frozen=True):
 
 
 class FillItem(Record, frozen=True):
-    """A content shard whose index is to be updated, or filled afresh from `training` (none: a flat index)."""
+    """A content shard whose index is to be updated, or filled afresh from `training` (none: a flat index).
+
+    `drift` is that of all new vectors under the stored training, none where there was no such training.
+    """
 
     index: int
     shard: Shard
     afresh: bool
     training: Training | None = None
+    drift: float | None = None
 
 
 class ShardFilled(Record, frozen=True):
@@ -245,6 +249,7 @@ class ShardFilled(Record, frozen=True):
     shard: Shard
     seconds: float = 0.0
     training: Training | None = None
+    drift: float | None = None
 
 
 Records = (

@@ -87,6 +87,7 @@ def test_errors_of_new_vectors_are_judged_against_those_at_training(mill, monkey
     mill.run()
     sizes = {"n_total": 400, "n_total_at_training": 400}
     assert asked == [(5, stored.residual_error, sizes)]
+    assert mill.manifest().gates.drift == 1.0
 
 
 def test_shards_without_units_need_no_index(tmp_path):
