@@ -1,5 +1,6 @@
 """Killed at every moment of publishing: the old version stays readable and current, and the next try succeeds."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -23,6 +24,7 @@ def run_killed(publishing, documents):
     """`run_killed(store, point)` publishes v2 in a process that dies at `point`, and returns its exit code."""
 
     def publish(store: Store, point: str) -> None:
+        gc.disable()  # what other tests left behind may hold threads, which a forked process does not have
         os.environ[VARIABLE] = point
         with Lease(store, "run"):
             store.write_named("runs/run/reads/part", b"work")
