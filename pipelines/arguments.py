@@ -118,7 +118,7 @@ def hours(text: str) -> float:
 def positive(text: str) -> int:
     """A whole number above 0."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!a} must be a whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text!a} must be a whole number above 0 and below 10^9")
     return int(text)
 
 

@@ -136,7 +136,10 @@ def versions(arguments: argparse.Namespace) -> Outcome:
     """List the versions of an index."""
     from transforms.store.versions import list_versions
 
-    rows = [msgspec.to_builtins(info) for info in list_versions(_store(arguments.root))]
+    store = _store(arguments.root)
+    rows = [msgspec.to_builtins(info) for info in list_versions(store)]
+    if not rows:
+        raise _no_index(store)
     return Outcome({"versions": rows}, partial(views.show_versions, rows))
 
 

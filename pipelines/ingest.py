@@ -78,7 +78,9 @@ def run_ingest(
 
 
 def local_root(root: str) -> str:
-    """`root`, absolute where it is a local path."""
+    """`root`, absolute where it is a local path. `SettingsError` where it is empty."""
+    if not root.strip():
+        raise SettingsError("the index's folder is empty; name one after --output")
     return root if "://" in root else os.path.abspath(root)
 
 
@@ -96,7 +98,9 @@ def list_input(settings: Settings, root: str, base: Manifest | None) -> list[Lis
     )
     listing = list_files(patterns, exclude=root)
     if not listing and base is None:
-        raise SettingsError(f"input = {' '.join(settings.reading.input)} matches no file; check the patterns")
+        raise SettingsError(
+            f"input = {' '.join(settings.reading.input)} matches no file outside {root}; check the patterns"
+        )
     return listing
 
 

@@ -1,6 +1,8 @@
 """Which objects match the patterns, with the stamps that tell whether an object changed."""
 
+import itertools
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -25,17 +27,49 @@ class ListedFile(msgspec.Struct, frozen=True):
 def list_files(patterns: Sequence[str], exclude: str = "", now: float | None = None) -> list[ListedFile]:
     """Every object that matches a pattern, each once, sorted by name; nothing under the folder `exclude`.
 
-    Hidden files (a name that starts with a dot or an underscore) are left out unless a pattern spells them out.
+    Hidden files and what lies in hidden folders (a name that starts with a dot or an underscore) are left out unless
+    the pattern spells such a name out. A link to nothing is listed: it cannot be read, which is then said.
     Raises `SettingsError` for a pattern that cannot be listed.
     """
     seen: dict[str, ListedFile] = {}
     moment = time.time() if now is None else now
     for pattern in patterns:
-        for metadata in _match(pattern):
-            if _is_wanted(metadata.path, pattern, exclude):
+        as_pattern = _as_pattern(pattern)
+        for metadata in itertools.chain(_match(pattern), _broken_links(as_pattern)):
+            if _is_wanted(metadata.path, as_pattern, exclude):
                 listed = _listed(metadata, moment)
                 seen[listed.file] = listed
     return [seen[file] for file in sorted(seen)]
+
+
+def _broken_links(pattern: str) -> Iterator[FileMetadata]:
+    """Links to nothing among the local files that match `pattern`, which file systems leave out of a listing."""
+    if "://" in pattern:
+        return
+    is_match = re.compile(FileSystems.get_filesystem(pattern).translate_pattern(pattern)).match
+    for entry in _entries(_fixed_folder(pattern)):
+        if entry.is_symlink() and not os.path.exists(entry.path) and is_match(entry.path):
+            yield FileMetadata(entry.path, 0, 0.0)
+
+
+def _entries(folder: str) -> Iterator["os.DirEntry[str]"]:
+    waiting = [folder or "."]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as found:
+                for entry in found:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    yield entry
+        except OSError:  # a folder that is gone or closed to us has nothing to list
+            continue
+
+
+def _fixed_folder(pattern: str) -> str:
+    """The folder above the first part of a pattern that holds a wildcard."""
+    parts = pattern.split("/")
+    fixed = next((number for number, part in enumerate(parts) if any(sign in part for sign in "*?[")), len(parts))
+    return "/".join(parts[: min(fixed, len(parts) - 1)]) or ("/" if pattern.startswith("/") else "")
 
 
 def _match(pattern: str) -> Iterator[FileMetadata]:
@@ -66,8 +100,9 @@ def _is_wanted(path: str, pattern: str, exclude: str) -> bool:
         return False
     if os.path.isdir(path):
         return False
-    name = path.rsplit("/", 1)[-1]
-    return not name.startswith((".", "_")) or pattern.rsplit("/", 1)[-1].startswith(name[0])
+    spelt = {part[0] for part in pattern.split("/") if part.startswith((".", "_"))}
+    below = path.removeprefix(_fixed_folder(pattern)).strip("/").split("/")
+    return not any(part.startswith((".", "_")) and part[0] not in spelt for part in below)
 
 
 def _listed(metadata: FileMetadata, now: float) -> ListedFile:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from models.settings import Section
 
@@ -25,6 +25,13 @@ class ReadingSettings(Section):
     max_metadata_bytes: Annotated[
         int, Field(gt=0, le=65536, description="largest metadata of one document as JSON, in bytes")
     ] = 16 * 1024
+
+    @field_validator("input")
+    @classmethod
+    def _patterns_say_something(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not pattern.strip() for pattern in patterns):
+            raise ValueError("input has an empty pattern; name a file, a folder or a pattern")
+        return patterns
 
 
 class ChunkingSettings(Section):
@@ -194,7 +201,10 @@ class RunSettings(Section):
     ] = 0.2
     max_failures: Annotated[
         str,
-        Field(pattern=r"^(\d+|\d+(\.\d+)?%)$", description="failed documents allowed: a number, or a share such as 5%"),
+        Field(
+            pattern=r"^(\d+|(\d{1,2}(\.\d+)?|100(\.0+)?)%)$",
+            description="failed documents allowed: a number, or a share such as 5%",
+        ),
     ] = "5%"
     read_item_bytes: Annotated[int, Field(gt=0, description="bytes of small files one worker reads as one item")] = (
         4 * 1024 * 1024

@@ -75,8 +75,9 @@ class Index:
         """
         if isinstance(texts, str):
             raise SettingsError("texts is one text; search takes a list of them: search([text])")
-        if k < 1:
-            raise SettingsError(f"k = {k} must be at least 1")
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise SettingsError(f"k = {k!r} must be at least 1, and whole")
+        k = min(k, max(1, sum(shard.n_units for shard in self.manifest.shards)))
         if not texts or not self._shards:
             return [[] for _ in texts]
         queries = self.encode(texts)

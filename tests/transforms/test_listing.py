@@ -88,3 +88,28 @@ def test_what_cannot_be_listed_is_a_settings_error():
 def test_nothing_there_is_nothing_listed(tmp_path):
     assert list_files([f"{tmp_path}/none/*.txt", f"{tmp_path}/none/"]) == []
     assert stat_file(f"{tmp_path}/none") is None
+
+
+def test_hidden_folders_and_files_are_left_out_unless_spelt_out(tmp_path):
+    for name in (".git/x.txt", "_temporary/y.txt", ".h.txt", "_SUCCESS", "a/.b/c.txt", "a/ok.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text")
+    listed = [file.file for file in list_files([f"{tmp_path}/**"])]
+    assert listed == [f"{tmp_path}/a/ok.txt"] == [file.file for file in list_files([f"{tmp_path}/"])]
+    assert [file.file for file in list_files([f"{tmp_path}/.git/*"])] == [f"{tmp_path}/.git/x.txt"]
+    hidden = tmp_path / ".corpus"
+    hidden.mkdir()
+    (hidden / "z.txt").write_text("text")
+    assert [file.file for file in list_files([str(hidden)])] == [f"{hidden}/z.txt"]
+
+
+def test_a_link_to_nothing_is_listed(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "good.txt").write_text("text")
+    (tmp_path / "sub" / "dangling.txt").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "sub" / "dangling.md").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    listed = [file.file for file in list_files([f"{tmp_path}/**.txt"])]
+    assert listed == [f"{tmp_path}/good.txt", f"{tmp_path}/sub/dangling.txt"]
+    assert f"{tmp_path}/loop" in [file.file for file in list_files([f"{tmp_path}/"])]

@@ -13,6 +13,9 @@ from transforms.elements import DetectionCost
 
 VERSION = 1
 
+MAX_WORD_TOKENS = 256
+"""How far the end of a cut word is looked for. Of a longer one the surplus may come out one too high, never too low."""
+
 
 class MeasuredText:
     """A text with its tokens. A token index names the place before that token, `n_tokens` the text's end.
@@ -117,7 +120,7 @@ class MeasuredText:
         """Tokens from `start` on beyond those from `index` on: what cutting a word in two has added."""
         if self.is_clean[index] and self._positions[index] == start:
             return 0
-        clean = self.clean_ceil(min(index + 1, self.n_tokens))
+        clean = min(self.clean_ceil(min(index + 1, self.n_tokens)), index + MAX_WORD_TOKENS)
         return self.count(start, self.position(clean)) - (clean - index)
 
     def cut_anywhere(self, start: int, end_index: int, max_tokens: int) -> int:

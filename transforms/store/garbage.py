@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from models.errors import SettingsError
+from models.errors import SettingsError, StoreError
 from transforms.store.files import Store, StoredFile
 from transforms.store.lease import RUNS, LeaseRecord, all_runs, live_runs
 from transforms.store.manifest import Manifest
@@ -46,11 +46,17 @@ def collect(store: Store, keep: int, grace_hours: float = GRACE_HOURS, now: floa
 
     :param grace_hours: nothing that was written or found needed within so many hours is removed.
     :raises SettingsError: `keep` is below 1, or `grace_hours` below 0.
-    :raises DamagedFileError: a manifest is damaged, so that nobody knows what it names; nothing was removed then.
+    :raises DamagedFileError: CURRENT or a manifest is damaged or missing, so that nobody knows what it names; nothing
+        was removed then.
     """
     _check_settings(keep, grace_hours)
+    if not store.list(""):
+        raise StoreError(f"no index in {store.root}; `corpusmill ingest --output` makes one")
     now = time.time() if now is None else now
     with locked(store):
+        current = read_pointer(store)
+        if current is not None:
+            stored_manifest(store, current.version)
         live = live_runs(store, now)
         cutoff = _cutoff(live, now - grace_hours * 3600)
         manifests = [stored_manifest(store, name) for name in version_names(store)]

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from models.errors import ConflictError, SettingsError, StoreError
+from models.errors import ConflictError, DamagedFileError, SettingsError, StoreError
 from transforms.store.disks import refusal, scheme_of
 from transforms.store.files import Store, damaged
 from transforms.store.manifest import FileEntry
@@ -61,7 +61,7 @@ def manifest_path(version: str) -> str:
 
 
 def marker_path(version: str) -> str:
-    """Where it is written down that a version has been current. The current one may still lack this file."""
+    """Where it is written down that a version has been current. After a kill the current one may lack this file."""
     return f"{VERSIONS}/{checked_name(version)}/published"
 
 
@@ -72,7 +72,21 @@ def encode_pointer(pointer: Pointer) -> bytes:
 
 
 def read_pointer(store: Store) -> Pointer | None:
-    """The current version, None where nothing was published; `DamagedFileError` if CURRENT is not what was written."""
+    """The current version, None where nothing was published.
+
+    :raises DamagedFileError: CURRENT is not what was written, or is gone although a version was current.
+    """
+    pointer = find_pointer(store)
+    if pointer is None and any(file.path.endswith("/published") for file in store.list(VERSIONS)):
+        raise DamagedFileError(
+            f"{store.path(CURRENT)} is missing, though versions were published here; `corpusmill versions "
+            f"{store.root}` lists them, and `corpusmill rollback {store.root} VERSION` makes one current"
+        )
+    return pointer
+
+
+def find_pointer(store: Store) -> Pointer | None:
+    """The current version, None where there is no CURRENT; `DamagedFileError` if it is not what was written."""
     data = store.find_named(CURRENT)
     if data is None:
         return None
@@ -113,14 +127,15 @@ def _swap_for(store: Store) -> PointerSwap:
 def _swap_local(store: Store, expected: Pointer | None, new: Pointer) -> None:
     with locked(store):
         store.read(FileEntry(manifest_path(new.version), new.manifest_sha256, 0))
-        current = read_pointer(store)
+        current = find_pointer(store)
         if current == new:
             return
         if current != expected:
             raise _conflict(current, expected, new)
-        if current is not None:
+        if current is not None and not store.exists(marker_path(current.version)):
             store.write_named(marker_path(current.version), b"published\n")
         store.write_named(CURRENT, encode_pointer(new))
+        store.write_named(marker_path(new.version), b"published\n")  # so that a CURRENT that gets lost is missed
 
 
 _SWAPS: dict[str, PointerSwap] = {"": _swap_local}

@@ -13,6 +13,7 @@ from transforms.store.pointer import (
     VERSIONS,
     Pointer,
     checked_name,
+    find_pointer,
     manifest_path,
     marker_path,
     read_pointer,
@@ -137,8 +138,8 @@ def version_names(store: Store) -> list[str]:
 
 
 def list_versions(store: Store) -> list[VersionInfo]:
-    """All versions, newest first."""
-    current = read_pointer(store)
+    """All versions, newest first. Where CURRENT is gone none of them is current."""
+    current = find_pointer(store)
     manifests = [stored_manifest(store, name) for name in version_names(store)]
     infos = [_info(store, manifest, current) for manifest in manifests]
     return sorted(infos, key=lambda info: (info.created_at, info.version), reverse=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.errors import DamagedFileError, SettingsError
+from models.errors import DamagedFileError, SettingsError, StoreError
 from transforms.store.files import Store
 from transforms.store.garbage import collect
 from transforms.store.lease import Lease
@@ -55,7 +55,18 @@ def test_every_file_left_is_named(three):
     collect(three, keep=1)
     left = {file.path for file in three.list("")} - {"CURRENT", ".CURRENT.lock"}
     assert names(three) == ["v3"]
-    assert left == paths_of(stored_manifest(three, "v3"))
+    assert left == paths_of(stored_manifest(three, "v3")) | {"versions/v3/published"}
+
+
+@pytest.mark.parametrize("lost", ["CURRENT", "versions/v3/manifest.json"])
+def test_nothing_goes_while_the_current_version_is_unknown(three, lost):
+    before = three.list("")
+    three.delete([lost])
+    with pytest.raises(StoreError, match=r"rollback|versions"):
+        collect(three, keep=1, grace_hours=0)
+    assert {file.path for file in three.list("")} == {file.path for file in before} - {lost}
+    with pytest.raises(StoreError, match="no index"):
+        collect(Store(f"{three.root}/nowhere"), keep=1)
 
 
 def test_the_current_version_stays_however_old(three):
