@@ -35,6 +35,7 @@ def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str])
         "plan": plan,
         "calibrate": calibrate,
         "evaluate": evaluate,
+        "sweep": sweep,
         "audit": audit,
         "boundaries": boundaries,
         "config": config,
@@ -232,6 +233,18 @@ def evaluate(arguments: argparse.Namespace) -> Outcome:
         watch=watch_progress,
     )
     return Outcome(report.to_json(), partial(show_evaluation, report, arguments.questions, arguments.show))
+
+
+def sweep(arguments: argparse.Namespace) -> Outcome:
+    """Tell truncation from dilution by three arms, and compare sizes."""
+    from pipelines.sweep import SweepRequest
+    from pipelines.sweep import sweep as run
+    from pipelines.sweep.view import show_sweep
+
+    names = SweepRequest.__dataclass_fields__
+    given = {name: value for name, value in vars(arguments).items() if name in names}
+    report = run(_settings(arguments), SweepRequest(**given), watch_progress)
+    return Outcome(report.to_json(), partial(show_sweep, report))
 
 
 def audit(arguments: argparse.Namespace) -> Outcome:

@@ -57,9 +57,9 @@ class AuditReport:
             "encoder": self.encoder,
             "limits": self.limits._asdict(),
             "room_tokens": self.room_tokens,
-            "total": _group_json(self.total),
-            "by_length": [_group_json(group) for group in self.by_length],
-            "by_source": [_group_json(group) for group in self.by_source],
+            "total": group_json(self.total),
+            "by_length": [group_json(group) for group in self.by_length],
+            "by_source": [group_json(group) for group in self.by_source],
             "questions": {"over_limit": self.questions[0], "total": self.questions[1]} if self.questions else None,
             "outcomes": self.outcomes,
         }
@@ -159,7 +159,8 @@ def _questions_over(file: str | Path, tokenizer: Tokenizer, room_tokens: int) ->
     return n_over, n_questions
 
 
-def _group_json(group: Group) -> dict[str, Any]:
+def group_json(group: Group) -> dict[str, Any]:
+    """The counts of a group with its shares."""
     return asdict(group) | {"over_limit_share": group.over_limit_share, "unread_share": group.unread_share}
 
 
