@@ -11,6 +11,7 @@ import numpy as np
 from models.errors import SettingsError
 from pipelines.config import Settings
 from pipelines.output import print_pairs, print_table, safe
+from transforms.planning.separability import Separation
 from transforms.semantic.calibration import (
     MARK,
     PERCENTILES,
@@ -23,7 +24,6 @@ from transforms.semantic.calibration import (
     read_annotated,
     threshold_row,
 )
-from transforms.semantic.separability import Separation
 
 if TYPE_CHECKING:
     from rich.console import Console
