@@ -296,6 +296,17 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
     add_setting_flags(parser, "reading", "encoder")
 
 
+def _advise(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sample", nargs="+", required=True, metavar="PATTERN", help="file patterns; what they match is measured"
+    )
+    parser.add_argument("--questions", metavar="FILE", help="questions with references in the sample, as JSON lines")
+    parser.add_argument("--write", metavar="FILE", help="write the advised settings into this new .toml file")
+    parser.add_argument("--prices", metavar="FILE", help="TOML file of prices and speeds (docs/plan.md lists them)")
+    _add_config(parser)
+    add_setting_flags(parser, "reading", "semantic", "encoder")
+
+
 def _sweep(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--questions", metavar="FILE", required=True, help="questions with references, as JSON lines")
     parser.add_argument(
@@ -377,6 +388,7 @@ COMMANDS = {
         Command("plan", "price chunking policies before anything is run", _plan),
         Command("calibrate", "choose thresholds of semantic cuts on annotated texts", _calibrate),
         Command("evaluate", "measure an index or a policy on questions whose answers are known", _evaluate),
+        Command("advise", "recommend how to cut a corpus from what a sample shows, each with its reason", _advise),
         Command("sweep", "tell truncation from dilution by three arms, and compare sizes", _sweep),
         Command("audit", "measure what the encoder would not read of a corpus or of given chunks", _audit),
         Command("boundaries", "compare a chunker's cuts with marked texts", _boundaries),

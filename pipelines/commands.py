@@ -35,6 +35,7 @@ def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str])
         "plan": plan,
         "calibrate": calibrate,
         "evaluate": evaluate,
+        "advise": advise,
         "sweep": sweep,
         "audit": audit,
         "boundaries": boundaries,
@@ -233,6 +234,17 @@ def evaluate(arguments: argparse.Namespace) -> Outcome:
         watch=watch_progress,
     )
     return Outcome(report.to_json(), partial(show_evaluation, report, arguments.questions, arguments.show))
+
+
+def advise(arguments: argparse.Namespace) -> Outcome:
+    """Recommend how to cut a corpus from what a sample shows."""
+    from pipelines.advise import advise as measure
+    from pipelines.advise.view import show_advice
+
+    report = measure(
+        _settings(arguments), arguments.sample, arguments.questions, arguments.write, arguments.prices, watch_progress
+    )
+    return Outcome(report.to_json(), partial(show_advice, report))
 
 
 def sweep(arguments: argparse.Namespace) -> Outcome:
