@@ -354,7 +354,12 @@ def _audit(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="column of a table of chunks that names the document (default: each row is its own)",
     )
-    parser.add_argument("--questions", metavar="FILE", help="questions to hold against their limit, as JSON lines")
+    parser.add_argument("--root", metavar="ROOT", help="folder of an index to audit; or else name a corpus by --input")
+    parser.add_argument("--version", metavar="V", help="audit this version of ROOT (default: the current one)")
+    parser.add_argument(
+        "--questions", metavar="FILE", help="questions with references, as JSON lines; asked to see what is clipped"
+    )
+    parser.add_argument("--k", type=positive, default=5, metavar="N", help="inputs retrieved (a number, default 5)")
     _add_config(parser)
     add_setting_flags(parser, "reading", "encoder")
 

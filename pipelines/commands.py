@@ -263,8 +263,26 @@ def audit(arguments: argparse.Namespace) -> Outcome:
     """Measure what the encoder would not read of a corpus or of given chunks."""
     from pipelines.evaluation.audit import audit as measure
 
+    if arguments.root is not None:
+        return _audit_root(arguments)
+    if arguments.version is not None:
+        raise SettingsError(f"--version {arguments.version!a} is one of an index; name its folder by --root")
     settings = _settings(arguments)
-    report = measure(settings.reading, settings.encoder, arguments.document_column, arguments.questions)
+    report = measure(
+        settings.reading, settings.encoder, arguments.document_column, arguments.questions, arguments.k, watch_progress
+    )
+    return Outcome(report.to_json(), report.show)
+
+
+def _audit_root(arguments: argparse.Namespace) -> Outcome:
+    from pipelines.evaluation.audit_root import audit_root
+
+    flags = setting_overrides(arguments)
+    others = [name for name in flags if setting_fields()[name].section != "encoder"]
+    if others or arguments.config is not None or arguments.document_column is not None:
+        raise SettingsError(f"--root {arguments.root!a} has its own corpus; leave out --input and what reads it")
+    encoder = _encoder_of_version(arguments)
+    report = audit_root(arguments.root, arguments.version, encoder, arguments.questions, arguments.k)
     return Outcome(report.to_json(), report.show)
 
 

@@ -22,7 +22,9 @@ def corpus(tmp_path):
     folder.mkdir()
     (folder / "a.txt").write_text(f"{prose('film', 30)}\n\n{prose('boat', 30)}")
     (folder / "b.txt").write_text(f"{prose('tool', 30)}\n\n{prose('river', 30)}")
-    (folder / "c.md").write_text(f"# One\n\n{prose('record', 4)}\n\n# Two\n\n{prose('meadow', 4)}\n\n# Three\n\n{prose('lamp', 4)}\n")
+    (folder / "c.md").write_text(
+        f"# One\n\n{prose('record', 4)}\n\n# Two\n\n{prose('meadow', 4)}\n\n# Three\n\n{prose('lamp', 4)}\n"
+    )
     (folder / "copy.txt").write_text((folder / "a.txt").read_text())
     return folder
 
