@@ -1,6 +1,7 @@
 """The public chunking evaluation of Chroma (github.com/brandonstarxel/chunking_evaluation), beside its published rows.
 
 python -m benchmarks.chunking_evaluation FOLDER [--rows 200/0 250/0 250/125]
+python -m benchmarks chunking_evaluation --folder FOLDER
 
 FOLDER holds `questions_df.csv` and `corpora/*.md`. Chunks of langchain's recursive splitter are measured twice: as
 that evaluator does (a chunk lies where its text first occurs, less a full stop at its end; the denominator of precision
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.measuring import Figure, hand_over
 from models.encoder import load_encoder
 from models.settings import EncoderSettings
 from models.tokenizer import Tokenizer, load_tokenizer
@@ -191,20 +193,33 @@ def main() -> None:
     parser.add_argument(
         "--own", action=argparse.BooleanOptionalAction, default=True, help="corpusmill's own cutter too"
     )
+    parser.add_argument("--json", action="store_true", help="figures as JSON lines for `python -m benchmarks`")
     options = parser.parse_args()
     settings = EncoderSettings(encoder=options.encoder)
     task, tokenizer, memo = load_task(options.folder), load_tokenizer(settings), VectorMemo(load_encoder(settings))
+    figures: list[Figure] = []
     print(f"{'':30}{'recall':>8}{'precision':>11}{'p. omega':>10}{'IoU':>7}")
     for row in options.rows:
         size, overlap = map(int, row.split("/"))
         chunks = langchain_chunks(task, tokenizer, size, overlap)
         top = search(task, chunks, memo)
         _print(f"published recursive {row}", PUBLISHED[row])
-        _print("  as that evaluator counts", compatible(task, chunks, top))
+        found = compatible(task, chunks, top)
+        _print("  as that evaluator counts", found)
+        figures.append(_figure(row, found))
         _print(f"  exact, {len(chunks):,} chunks", exact(task, chunks, top))
         if options.own:
             own = own_chunks(task, tokenizer, size - tokenizer.overhead_tokens, overlap)
             _print(f"  corpusmill, {len(own):,} chunks", exact(task, own, search(task, own, memo)))
+    if options.json:
+        hand_over(figures, as_json=True)
+
+
+def _figure(row: str, found: tuple[float, ...]) -> Figure:
+    """How far the farthest of recall, precision and IoU lies from the published row."""
+    off = max(abs(found[column] - PUBLISHED[row][column]) for column in (0, 1, 3))
+    detail = f"recall {found[0]:.1f}, precision {found[1]:.1f}, omega {found[2]:.1f}, IoU {found[3]:.1f}"
+    return Figure("chunking_evaluation", f"recursive {row}, off the published row", off, 0.5, True, detail, "points")
 
 
 def _print(name: str, values: Sequence[float]) -> None:

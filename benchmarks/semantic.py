@@ -27,6 +27,7 @@ from models.settings import EncoderSettings
 from models.tokenizer import Tokenizer, load_tokenizer
 from transforms.chunking import make_cutter, make_detection
 from transforms.elements import Snapshot
+from transforms.evaluation.boundaries import compare
 from transforms.semantic.distances import gap_distances, mean_distances, window_ranges, window_sides
 from transforms.semantic.thresholds import find_breakpoints
 from transforms.settings import ChunkingSettings, SemanticSettings
@@ -67,11 +68,8 @@ def read_annotated(path: Path) -> tuple[list[str], NDArray[np.bool_]]:
 
 
 def pk_and_windowdiff(reference: NDArray[np.bool_], found: NDArray[np.bool_]) -> tuple[float, float]:
-    n_sections = int(reference.sum()) + 1
-    k = max(2, int((len(reference) + 1) / n_sections / 2 + 0.5))
-    counts = [np.cumsum(np.append(0, gaps)) for gaps in (reference, found)]
-    inside = [count[k:] - count[:-k] for count in counts]
-    return float(((inside[0] > 0) != (inside[1] > 0)).mean()), float((inside[0] != inside[1]).mean())
+    compared = compare(reference, found)
+    return compared.pk, compared.windowdiff
 
 
 def distances_of(text: Annotated, settings: SemanticSettings, encoder: Encoder, room: int) -> tuple[Any, int]:

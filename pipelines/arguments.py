@@ -258,16 +258,7 @@ def _calibrate(parser: argparse.ArgumentParser) -> None:
     add_setting_flags(parser, "reading", "chunking", "semantic", "encoder")
 
 
-def _evaluate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--questions", metavar="FILE", required=True, help="questions with references, as JSON lines")
-    parser.add_argument(
-        "--root", metavar="ROOT", help="folder of an index to evaluate; or else name a corpus by --input"
-    )
-    parser.add_argument("--version", metavar="V", help="evaluate this version of ROOT (default: the current one)")
-    parser.add_argument(
-        "--policy", metavar="FILE", help="settings file to try on the corpus, in memory (default: all defaults)"
-    )
-    parser.add_argument("--against", metavar="OTHER", help="another ROOT or settings file, for a paired comparison")
+def _add_cuts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--k", type=positive, default=5, metavar="N", help="units retrieved (a number, default 5)")
     parser.add_argument(
         "--budget-tokens", type=positive, default=1000, metavar="N", help="tokens retrieved (a number, default 1000)"
@@ -286,10 +277,75 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
         help="share of the questions that may be left out because a reference is lost (0 to 1, default 0.1)",
     )
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the bootstrap (a number, default 0)")
+
+
+def _evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--questions", metavar="FILE", required=True, help="questions with references, as JSON lines")
+    parser.add_argument(
+        "--root", metavar="ROOT", help="folder of an index to evaluate; or else name a corpus by --input"
+    )
+    parser.add_argument("--version", metavar="V", help="evaluate this version of ROOT (default: the current one)")
+    parser.add_argument(
+        "--policy", metavar="FILE", help="settings file to try on the corpus, in memory (default: all defaults)"
+    )
+    parser.add_argument("--against", metavar="OTHER", help="another ROOT or settings file, for a paired comparison")
+    _add_cuts(parser)
     parser.add_argument(
         "--show", type=natural, default=5, metavar="N", help="questions shown, the worst first (a number, default 5)"
     )
     add_setting_flags(parser, "reading", "encoder")
+
+
+def _advise(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sample", nargs="+", required=True, metavar="PATTERN", help="file patterns; what they match is measured"
+    )
+    parser.add_argument("--questions", metavar="FILE", help="questions with references in the sample, as JSON lines")
+    parser.add_argument("--write", metavar="FILE", help="write the advised settings into this new .toml file")
+    parser.add_argument("--prices", metavar="FILE", help="TOML file of prices and speeds (docs/plan.md lists them)")
+    _add_config(parser)
+    add_setting_flags(parser, "reading", "semantic", "encoder")
+
+
+def _sweep(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--questions", metavar="FILE", required=True, help="questions with references, as JSON lines")
+    parser.add_argument(
+        "--hypotheses", metavar="FILE", required=True, help="TOML or YAML file of the ranges that are expected"
+    )
+    parser.add_argument(
+        "--work",
+        metavar="DIR",
+        required=True,
+        help="folder for record, vectors and results; made if missing",
+    )
+    parser.add_argument("--long-encoder", metavar="NAME", help="long-context encoder (default: the short one's model)")
+    parser.add_argument(
+        "--long-max-input-tokens", type=positive, metavar="N", help="what the long encoder reads (tokens)"
+    )
+    parser.add_argument(
+        "--big-tokens", type=positive, metavar="N", help="input of arms A and C (tokens; default: the long limit)"
+    )
+    parser.add_argument(
+        "--small-tokens", type=positive, default=128, metavar="N", help="input of arm B (tokens; default 128)"
+    )
+    parser.add_argument(
+        "--sizes",
+        type=positive,
+        nargs="+",
+        default=(128, 256, 512, 1024),
+        metavar="N",
+        help="inputs of the size curve (tokens; default 128 256 512 1024)",
+    )
+    parser.add_argument(
+        "--overlap-share", type=share, default=0.0, metavar="N", help="overlap of every window (share, default 0)"
+    )
+    _add_cuts(parser)
+    parser.add_argument(
+        "--sample-documents", type=positive, metavar="N", help="search a stratified sample that holds all that answer"
+    )
+    parser.add_argument("--force", action="store_true", help="go on although the audit finds next to nothing cut off")
+    _add_config(parser)
+    add_setting_flags(parser, "reading", "chunking", "semantic", "encoder")
 
 
 def _audit(parser: argparse.ArgumentParser) -> None:
@@ -298,7 +354,12 @@ def _audit(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="column of a table of chunks that names the document (default: each row is its own)",
     )
-    parser.add_argument("--questions", metavar="FILE", help="questions to hold against their limit, as JSON lines")
+    parser.add_argument("--root", metavar="ROOT", help="folder of an index to audit; or else name a corpus by --input")
+    parser.add_argument("--version", metavar="V", help="audit this version of ROOT (default: the current one)")
+    parser.add_argument(
+        "--questions", metavar="FILE", help="questions with references, as JSON lines; asked to see what is clipped"
+    )
+    parser.add_argument("--k", type=positive, default=5, metavar="N", help="inputs retrieved (a number, default 5)")
     _add_config(parser)
     add_setting_flags(parser, "reading", "encoder")
 
@@ -332,6 +393,8 @@ COMMANDS = {
         Command("plan", "price chunking policies before anything is run", _plan),
         Command("calibrate", "choose thresholds of semantic cuts on annotated texts", _calibrate),
         Command("evaluate", "measure an index or a policy on questions whose answers are known", _evaluate),
+        Command("advise", "recommend how to cut a corpus from what a sample shows, each with its reason", _advise),
+        Command("sweep", "tell truncation from dilution by three arms, and compare sizes", _sweep),
         Command("audit", "measure what the encoder would not read of a corpus or of given chunks", _audit),
         Command("boundaries", "compare a chunker's cuts with marked texts", _boundaries),
         Command("config", "show every setting with its value, unit and meaning", _config),

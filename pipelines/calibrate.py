@@ -11,6 +11,8 @@ import numpy as np
 from models.errors import SettingsError
 from pipelines.config import Settings
 from pipelines.output import print_pairs, print_table, safe
+from pipelines.settings_file import check_new_file
+from transforms.planning.separability import Separation
 from transforms.semantic.calibration import (
     MARK,
     PERCENTILES,
@@ -23,7 +25,6 @@ from transforms.semantic.calibration import (
     read_annotated,
     threshold_row,
 )
-from transforms.semantic.separability import Separation
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -109,7 +110,7 @@ def calibrate_folder(folder: str, settings: Settings, span_tokens: int, write: s
     Raises SettingsError for a folder without enough marked texts and for a settings file that exists.
     """
     if write is not None:
-        _check_writable(Path(write))
+        check_new_file(Path(write))
     cutter = _cutter(settings)
     texts, n_skipped = [], 0
     for source in _texts(Path(folder), settings.reading.max_document_bytes):
@@ -187,15 +188,6 @@ def _cost_ratio(settings: Settings) -> float:
     times = 2 * chosen.neighbour_sentences + 1 if chosen.detection_windows == "text" else 1
     own, others = (encoder_parameters(e) for e in (settings.encoder, detection_encoder(chosen, settings.encoder)))
     return times * (others / own) if own and others else float(times)
-
-
-def _check_writable(path: Path) -> None:
-    if path.suffix != ".toml":
-        raise SettingsError(f"{str(path)!a} must end in .toml")
-    if path.exists():
-        raise SettingsError(f"{str(path)!a} exists; name a new file after --write")
-    if not path.parent.is_dir():
-        raise SettingsError(f"{str(path.parent)!a} is no folder; make it first")
 
 
 def _settings_text(settings: Settings, chosen: ThresholdRow) -> str:

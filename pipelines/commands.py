@@ -35,6 +35,8 @@ def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str])
         "plan": plan,
         "calibrate": calibrate,
         "evaluate": evaluate,
+        "advise": advise,
+        "sweep": sweep,
         "audit": audit,
         "boundaries": boundaries,
         "config": config,
@@ -237,12 +239,53 @@ def evaluate(arguments: argparse.Namespace) -> Outcome:
     return Outcome(report.to_json(), partial(show_evaluation, report, arguments.questions, arguments.show))
 
 
+def advise(arguments: argparse.Namespace) -> Outcome:
+    """Recommend how to cut a corpus from what a sample shows."""
+    from pipelines.advise import advise as measure
+    from pipelines.advise.view import show_advice
+
+    report = measure(
+        _settings(arguments), arguments.sample, arguments.questions, arguments.write, arguments.prices, watch_progress
+    )
+    return Outcome(report.to_json(), partial(show_advice, report))
+
+
+def sweep(arguments: argparse.Namespace) -> Outcome:
+    """Tell truncation from dilution by three arms, and compare sizes."""
+    from pipelines.sweep import SweepRequest
+    from pipelines.sweep import sweep as run
+    from pipelines.sweep.view import show_sweep
+
+    names = SweepRequest.__dataclass_fields__
+    given = {name: value for name, value in vars(arguments).items() if name in names}
+    report = run(_settings(arguments), SweepRequest(**given), watch_progress)
+    return Outcome(report.to_json(), partial(show_sweep, report))
+
+
 def audit(arguments: argparse.Namespace) -> Outcome:
     """Measure what the encoder would not read of a corpus or of given chunks."""
     from pipelines.evaluation.audit import audit as measure
 
+    if arguments.root is not None:
+        return _audit_root(arguments)
+    if arguments.version is not None:
+        raise SettingsError(f"--version {arguments.version!a} is one of an index; name its folder by --root")
     settings = _settings(arguments)
-    report = measure(settings.reading, settings.encoder, arguments.document_column, arguments.questions)
+    report = measure(
+        settings.reading, settings.encoder, arguments.document_column, arguments.questions, arguments.k, watch_progress
+    )
+    return Outcome(report.to_json(), report.show)
+
+
+def _audit_root(arguments: argparse.Namespace) -> Outcome:
+    from pipelines.evaluation.audit_root import audit_root
+
+    flags = setting_overrides(arguments)
+    others = [name for name in flags if setting_fields()[name].section != "encoder"]
+    if others or arguments.config is not None or arguments.document_column is not None:
+        raise SettingsError(f"--root {arguments.root!a} has its own corpus; leave out --input and what reads it")
+    encoder = _encoder_of_version(arguments)
+    report = audit_root(arguments.root, arguments.version, encoder, arguments.questions, arguments.k)
     return Outcome(report.to_json(), report.show)
 
 

@@ -34,6 +34,16 @@ def read_settings_file(path: Path) -> Mapping[str, Any]:
     return values
 
 
+def check_new_file(path: Path) -> None:
+    """SettingsError unless a settings file can be written there: .toml, new, in a folder that is there."""
+    if path.suffix != ".toml":
+        raise SettingsError(f"{str(path)!a} must end in .toml")
+    if path.exists():
+        raise SettingsError(f"{str(path)!a} exists; name a new file after --write")
+    if not path.parent.is_dir():
+        raise SettingsError(f"{str(path.parent)!a} is no folder; make it first")
+
+
 def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as stream:

@@ -97,7 +97,7 @@ def test_the_blocks_of_the_readme_run_in_order(shell):
 
 @needs_the_pipeline
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["plan.md"])
+@pytest.mark.parametrize("name", ["advise.md", "plan.md", "sweep.md"])
 def test_the_blocks_of_a_page_run_in_order(shell, name):
     for kind, body in BLOCK.findall((CHECKOUT / "docs" / name).read_text()):
         shell(["bash", "-euo", "pipefail", "-c"] if kind == "sh" else [sys.executable, "-c"], body)

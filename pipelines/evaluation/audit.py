@@ -1,8 +1,9 @@
 """What an encoder does not read: its limit as measured on the path that is deployed, and the inputs over it."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,8 +11,13 @@ from models.encoder import Encoder, encoder_prompts, load_encoder
 from models.errors import SettingsError
 from models.settings import EncoderSettings
 from models.tokenizer import Tokenizer, load_tokenizer
+from pipelines.evaluation.arms import Names
+from pipelines.evaluation.clipping import Clipped, Inputs, MemoryRankers, measure_clipping
+from pipelines.evaluation.comparing import finite
 from pipelines.evaluation.corpus import nothing_to_read, read_documents
+from pipelines.evaluation.encoding import VectorMemo
 from pipelines.output import print_pairs, safe
+from pipelines.progress import Watch
 from transforms.evaluation.questions import read_questions
 from transforms.evaluation.truncation import Group, Tally, effective_limit
 from transforms.settings import ReadingSettings
@@ -49,6 +55,7 @@ class AuditReport:
     by_source: Sequence[Group]
     questions: tuple[int, int] | None
     outcomes: dict[str, int]
+    answers: Clipped | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The documented keys of `corpusmill audit --json`."""
@@ -57,11 +64,12 @@ class AuditReport:
             "encoder": self.encoder,
             "limits": self.limits._asdict(),
             "room_tokens": self.room_tokens,
-            "total": _group_json(self.total),
-            "by_length": [_group_json(group) for group in self.by_length],
-            "by_source": [_group_json(group) for group in self.by_source],
+            "total": group_json(self.total),
+            "by_length": [group_json(group) for group in self.by_length],
+            "by_source": [group_json(group) for group in self.by_source],
             "questions": {"over_limit": self.questions[0], "total": self.questions[1]} if self.questions else None,
             "outcomes": self.outcomes,
+            "answers": _answers_json(self.answers) if self.answers else None,
         }
 
     def show(self, console: "Console") -> None:
@@ -86,6 +94,8 @@ class AuditReport:
         _show_groups(console, "source", self.by_source[:SHOWN_SOURCES])
         if len(self.by_source) > SHOWN_SOURCES:
             console.print(f"and {len(self.by_source) - SHOWN_SOURCES:,} more sources; --json has all")
+        if self.answers:
+            _show_answers(console, self.answers, self.total.n_over_limit)
 
 
 def audit(
@@ -93,31 +103,78 @@ def audit(
     encoder: EncoderSettings,
     document_column: str | None = None,
     questions: str | Path | None = None,
+    k: int = 5,
+    watch: Watch | None = None,
 ) -> AuditReport:
     """What `encoder` would not read of a corpus, each document, or row of a table, being one input as it stands.
 
     :param document_column: column of a table of chunks that names the document a chunk is of; without it each row is
         its own document.
-    :param questions: a questions file, whose questions are held against their own limit.
+    :param questions: a questions file. Its questions are held against their own limit, and asked: then the corpus is
+        encoded in memory, to see what became of their references at `k` and what reading all would change.
     :raises SettingsError: no document with text, or no such column.
     """
-    tokenizer, loaded = load_tokenizer(encoder), load_encoder(encoder)
-    limits = measure_limits(loaded, tokenizer, encoder)
-    prompts = [int(count) for count in tokenizer.count(list(encoder_prompts(encoder)))]
-    room = (limits.documents or limits.declared) - tokenizer.overhead_tokens - prompts[0]
-    tally, outcomes = Tally(room), Counter[str]()
+    auditor, outcomes = Auditor(encoder), Counter[str]()
+    texts: list[str] = []
+    documents: list[str] = []
     for inputs in _batches(reading, document_column, outcomes):
-        counts = tokenizer.count([text for _, _, text in inputs])
-        for (document, source, _), n_tokens in zip(inputs, counts.tolist(), strict=True):
-            tally.add(document, source, n_tokens)
-    total = tally.total()
-    if not total.n_inputs:
+        auditor.add(inputs)
+        if questions is not None:
+            documents += [document for document, _, _ in inputs]
+            texts += [text for _, _, text in inputs]
+    if not auditor.tally.total().n_inputs:
         raise SettingsError(nothing_to_read(reading, outcomes))
-    question_room = (limits.questions or limits.declared) - tokenizer.overhead_tokens - prompts[1]
-    asked = _questions_over(questions, tokenizer, question_room) if questions is not None else None
-    name = " ".join(reading.input)
-    groups = (total, tally.by_length(), tally.by_source())
-    return AuditReport(name, encoder.encoder, limits, room, *groups, asked, dict(sorted(outcomes.items())))
+    answers = None
+    if questions is not None:
+        answers = _asked_in_memory(auditor, Inputs(texts, documents, partial(_by_name, documents)), questions, k, watch)
+    return auditor.report(" ".join(reading.input), outcomes, questions, answers)
+
+
+class Auditor:
+    """Counts inputs against what an encoder really reads."""
+
+    def __init__(self, settings: EncoderSettings) -> None:
+        self.settings = settings
+        self.tokenizer, self.encoder = load_tokenizer(settings), load_encoder(settings)
+        self.limits = measure_limits(self.encoder, self.tokenizer, settings)
+        self._prompts = self.tokenizer.count(list(encoder_prompts(settings))).tolist()
+        self.room_tokens = self._room(self.limits.documents, 0)
+        self.tally = Tally(self.room_tokens)
+
+    def add(self, inputs: Sequence[tuple[str, str, str]]) -> None:
+        """Count inputs (document, source, text)."""
+        counts = self.tokenizer.count([text for _, _, text in inputs])
+        for (document, source, _), n_tokens in zip(inputs, counts.tolist(), strict=True):
+            self.tally.add(document, source, n_tokens)
+
+    def report(
+        self, name: str, outcomes: Counter[str], questions: str | Path | None, answers: Clipped | None
+    ) -> AuditReport:
+        """Everything counted."""
+        room = self._room(self.limits.questions, 1)
+        asked = _questions_over(questions, self.tokenizer, room) if questions is not None else None
+        groups = (self.tally.total(), self.tally.by_length(), self.tally.by_source())
+        counts = dict(sorted(outcomes.items()))
+        return AuditReport(name, self.settings.encoder, self.limits, self.room_tokens, *groups, asked, counts, answers)
+
+    def _room(self, limit: int | None, prompt: int) -> int:
+        return (limit or self.limits.declared) - self.tokenizer.overhead_tokens - int(self._prompts[prompt])
+
+
+def _asked_in_memory(auditor: Auditor, inputs: Inputs, questions: str | Path, k: int, watch: Watch | None) -> Clipped:
+    memo = VectorMemo(auditor.encoder, watch)
+    rankers = MemoryRankers(inputs, auditor.encoder, memo, auditor.tokenizer, auditor.room_tokens, k)
+    whole = rankers.whole if auditor.tally.total().n_over_limit else None
+    return measure_clipping(inputs, questions, auditor.tokenizer, auditor.room_tokens, k, rankers.deployed, whole)
+
+
+def _by_name(documents: Sequence[str], uris: frozenset[str]) -> Mapping[str, str]:
+    import pyarrow as pa
+
+    distinct = list(dict.fromkeys(documents))
+    names = Names(uris)
+    names.add(pa.table({"uri": distinct, "content_id": distinct}))
+    return names.found()
 
 
 def measure_limits(encoder: Encoder, tokenizer: Tokenizer, settings: EncoderSettings) -> Limits:
@@ -159,8 +216,47 @@ def _questions_over(file: str | Path, tokenizer: Tokenizer, room_tokens: int) ->
     return n_over, n_questions
 
 
-def _group_json(group: Group) -> dict[str, Any]:
+def group_json(group: Group) -> dict[str, Any]:
+    """The counts of a group with its shares."""
     return asdict(group) | {"over_limit_share": group.over_limit_share, "unread_share": group.unread_share}
+
+
+def _answers_json(answers: Clipped) -> dict[str, Any]:
+    cost = answers.cost
+    return {
+        "k": answers.k,
+        "references": dict(answers.fates),
+        "questions": len(answers.deployed),
+        "left_out": answers.n_left_out,
+        "recall": finite(answers.recall),
+        "recall_lost_to_truncation": finite(cost[0]) | cost[1]._asdict() if cost else None,
+    }
+
+
+def _show_answers(console: "Console", answers: Clipped, n_over_limit: int) -> None:
+    words = {"severed": "severed (in no input)", "clipped": "clipped (not read)", "lost": "lost (not in the corpus)"}
+    shown = [(name, count) for name, count in answers.fates.items() if count or name != "lost"]
+    fates = ", ".join(f"{count:,} {words.get(name, name)}" for name, count in shown)
+    console.print()
+    pairs = [(f"answers, k = {answers.k}", fates)]
+    if len(answers.deployed):
+        recall, n_questions = answers.recall, len(answers.deployed)
+        interval = f"{recall.low:.3f} to {recall.high:.3f}"
+        pairs.append(("recall", f"{recall.mean:.3f} ({interval}), {n_questions:,} questions"))
+        pairs.append(("truncation", _cost_text(answers, n_over_limit)))
+    print_pairs(console, pairs)
+
+
+def _cost_text(answers: Clipped, n_over_limit: int) -> str:
+    if not n_over_limit:
+        return "nothing is cut off, so it costs no recall"
+    if answers.cost is None:
+        return "what it costs is measured for a corpus only (--input)"
+    estimate, flips = answers.cost
+    return (
+        f"costs {estimate.mean:+.3f} ({estimate.low:+.3f} to {estimate.high:+.3f}) of recall: read in pieces, "
+        f"{flips.improved:,} questions are better and {flips.regressed:,} worse"
+    )
 
 
 def _show_groups(console: "Console", name: str, groups: Sequence[Group]) -> None:

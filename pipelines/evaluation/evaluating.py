@@ -1,12 +1,9 @@
 """Evaluation of an index or a policy, alone or against another."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from models.encoder import load_encoder
 from models.errors import SettingsError
@@ -14,16 +11,16 @@ from models.settings import EncoderSettings
 from models.tokenizer import Tokenizer, load_budget_tokenizer
 from pipelines.config import Settings, load_settings
 from pipelines.evaluation.arms import Arm
+from pipelines.evaluation.asking import QuestionPass
 from pipelines.evaluation.comparing import Comparison, compare_measures
 from pipelines.evaluation.corpus import Corpus, read_corpus
 from pipelines.evaluation.encoding import VectorMemo
-from pipelines.evaluation.gold import Gold, GoldFinder, NumberedQuestion, QuestionsFile, check_questions
-from pipelines.evaluation.measuring import Cuts, Measurer, blocks_of
+from pipelines.evaluation.gold import QuestionsFile, check_questions
+from pipelines.evaluation.measuring import Cuts, Measurer
 from pipelines.evaluation.policy import PolicyArm
 from pipelines.evaluation.published import PublishedArm
-from pipelines.evaluation.report import QUESTION_CHARS, ArmReport, Asked, Conventions, EvaluationReport, estimates_of
+from pipelines.evaluation.report import ArmReport, Conventions, EvaluationReport
 from pipelines.progress import Watch
-from transforms.evaluation.extent import Spans
 from transforms.evaluation.statistics import CONFIDENCE, N_RESAMPLES, SEED, matched_k
 from transforms.settings import ReadingSettings
 
@@ -128,7 +125,7 @@ class _ArmMaker:
 
 
 class _Evaluation:
-    """One pass over the questions. A question that lacks a reference in any arm is left out of all."""
+    """One pass over the questions for one arm or two."""
 
     def __init__(
         self,
@@ -138,71 +135,23 @@ class _Evaluation:
         conventions: Conventions,
         max_lost_share: float,
     ) -> None:
-        self._questions, self._arms, self._conventions = questions, arms, conventions
-        self._max_lost_share = max_lost_share
-        self._finders = [GoldFinder(arm, questions) for arm in arms]
+        self._conventions = conventions
         self._unit_tokens = [arm.mean_unit_tokens(counter) for arm in arms]
         parts = zip(arms, self._cuts(), self._unit_tokens, strict=True)
-        self._measurers = [Measurer(arm, cuts, counter, unit_tokens) for arm, cuts, unit_tokens in parts]
-        self._fates: list[Counter[str]] = [Counter() for _ in arms]
-        self._asked = Asked([], [], [], [])
-        self._n_different_texts = 0
+        measurers = [Measurer(arm, cuts, counter, unit_tokens) for arm, cuts, unit_tokens in parts]
+        self._pass = QuestionPass(questions, measurers, max_lost_share)
 
     def run(self) -> EvaluationReport:
-        for block in blocks_of(self._questions):
-            self._take(block)
-        self._check_losses()
-        reports = [self._report(number) for number in range(len(self._arms))]
-        return EvaluationReport(self._conventions, self._asked, reports, self._compare(reports))
+        asked = self._pass.run()
+        reports = self._pass.reports(self._conventions)
+        return EvaluationReport(self._conventions, asked, reports, self._compare(reports))
 
     def _cuts(self) -> list[Cuts]:
         cuts = self._conventions.cuts
-        if len(self._arms) == 1:
+        if len(self._unit_tokens) == 1:
             return [cuts]
         matched = matched_k(cuts.k, *self._unit_tokens)
         return [cuts, Cuts(cuts.k, cuts.budget_tokens, matched)]
-
-    def _take(self, block: list[NumberedQuestion]) -> None:
-        golds = [finder.find(block) for finder in self._finders]
-        for fates, gold in zip(self._fates, golds, strict=True):
-            fates.update(fate for of_question in gold.fates for fate in of_question)
-        is_kept = np.logical_and.reduce([gold.is_whole for gold in golds])
-        self._note(block, is_kept.tolist(), golds)
-        kept = [question for question, keep in zip(block, is_kept, strict=True) if keep]
-        if kept:
-            for measurer, gold in zip(self._measurers, golds, strict=True):
-                kept_contents = [names for names, keep in zip(gold.contents, is_kept, strict=True) if keep]
-                measurer.measure(kept, _renumbered(gold.spans, is_kept), frozenset().union(*kept_contents))
-
-    def _note(self, block: list[NumberedQuestion], is_kept: list[bool], golds: list[Gold]) -> None:
-        for number, (line, question) in enumerate(block):
-            if not is_kept[number]:
-                self._asked.left_out.append(line)
-                continue
-            self._asked.lines.append(line)
-            self._asked.ids.append(question.id)
-            self._asked.questions.append(question.question[:QUESTION_CHARS])
-            self._n_different_texts += len({gold.contents[number] for gold in golds}) > 1
-
-    def _check_losses(self) -> None:
-        lost, n_questions = self._asked.left_out, self._questions.n_questions
-        if len(lost) + len(self._asked.lines) != n_questions:
-            raise SettingsError(f"{self._questions.path} was not the same when read again; name a file that stays")
-        if lost and (len(lost) > self._max_lost_share * n_questions or not self._asked.lines):
-            fates = self._fates[0] + (self._fates[1] if len(self._fates) > 1 else Counter())
-            counts = ", ".join(f"{fates[name]} {name}" for name in ("lost", "ambiguous", "document_missing"))
-            raise SettingsError(
-                f"{self._questions.path}: {len(lost)} of {n_questions} questions lack a reference (first in line "
-                f"{lost[0]}; references: {counts}), above max_lost_share = {self._max_lost_share:g}; correct the "
-                "references or raise --max-lost-share"
-            )
-
-    def _report(self, number: int) -> ArmReport:
-        arm, measures = self._arms[number], self._measurers[number].measures
-        estimates = estimates_of(measures, self._conventions)
-        fates = dict(sorted(self._fates[number].items()))
-        misses = dict(self._measurers[number].misses)
-        return ArmReport(arm.name, arm.description, fates, misses, self._unit_tokens[number], measures, estimates)
 
     def _compare(self, reports: Sequence[ArmReport]) -> Comparison | None:
         if len(reports) == 1:
@@ -210,15 +159,7 @@ class _Evaluation:
         this, other = (report.measures for report in reports)
         conventions = self._conventions
         differences = compare_measures(this, other, conventions.n_resamples, conventions.seed, conventions.confidence)
-        matched = self._measurers[1].cuts.matched_k
+        matched = self._pass.measurers[1].cuts.matched_k
         assert matched is not None
         unit_tokens = (self._unit_tokens[0], self._unit_tokens[1])
-        return Comparison(differences, unit_tokens, matched, self._n_different_texts)
-
-
-def _renumbered(gold: Spans, is_kept: np.ndarray[Any, np.dtype[np.bool_]]) -> Spans:
-    """Without the references of questions that are left out, the others' questions counted anew."""
-    numbers = np.cumsum(is_kept) - 1
-    stays = is_kept[gold.questions]
-    spans = Spans(*(values[stays] for values in gold))
-    return spans._replace(questions=numbers[spans.questions])
+        return Comparison(differences, unit_tokens, matched, self._pass.n_different_texts)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,50 @@ from transforms.identity import unit_id, vector_id
 from transforms.indexing.searching import exact_search
 
 
-class PolicyArm:
-    """Units of `corpus` as `settings` cut them. Ties in a ranking go by the units' ids, which come from content."""
+@dataclass(frozen=True)
+class CutCorpus:
+    """A corpus in units: rows of (id, document's code, start, end, tokens), and what the encoder is given for each."""
 
-    def __init__(self, name: str, settings: Settings, corpus: Corpus, memo: VectorMemo) -> None:
+    rows: Sequence[tuple[int, int, int, int, int]]
+    inputs: Sequence[str]
+    outcomes: Counter[str]
+
+
+def cut_corpus(settings: Settings, corpus: Corpus) -> CutCorpus:
+    """The units of every different text, as `settings` cut them."""
+    from transforms.chunking import make_cutter, make_detection
+
+    tokenizer, prompt = load_tokenizer(settings.encoder), encoder_prompts(settings.encoder)[0]
+    prompt_tokens = int(tokenizer.count([prompt])[0]) if prompt else 0
+    detection = make_detection(settings.semantic, settings.encoder)
+    cutter = make_cutter(settings.chunking, tokenizer, prompt_tokens, detection)
+    rows, inputs, outcomes = [], [], Counter[str]()
+    for code, (content_id, snapshot) in enumerate(corpus.snapshots.items()):
+        cut = cutter.cut(snapshot)
+        outcomes.update(cut.counts)
+        for unit in cut.units:
+            name = unit_id(content_id, "", unit.start, unit.end, unit.text, "")
+            rows.append((vector_id(name), code, unit.start, unit.end, unit.n_tokens))
+            inputs.append(unit.embedded_text)
+    return CutCorpus(rows, inputs, outcomes)
+
+
+class PolicyArm:
+    """Units of `corpus` as `settings` cut them. Ties in a ranking go by the units' ids, which come from content.
+
+    `cut` are the units where they are there already; `memo` may have another encoder than the one they were cut for.
+    """
+
+    def __init__(
+        self, name: str, settings: Settings, corpus: Corpus, memo: VectorMemo, cut: CutCorpus | None = None
+    ) -> None:
         self.name, self.is_exact = name, True
         self.tokenizer = load_tokenizer(settings.encoder)
         self._settings, self._corpus, self._memo = settings, corpus, memo
         self._codes = {content_id: code for code, content_id in enumerate(corpus.snapshots)}
         self._texts = [snapshot.text for snapshot in corpus.snapshots.values()]
         self._outcomes: Counter[str] = Counter(corpus.outcomes)
-        self._ids, self._vectors, self._fields = self._build()
+        self._ids, self._vectors, self._fields = self._build(cut or cut_corpus(settings, corpus))
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -93,31 +127,14 @@ class PolicyArm:
         document, start, end, _ = (int(field[np.searchsorted(self._ids, unit)]) for field in self._fields)
         return self._texts[document][start:end]
 
-    def _build(self) -> tuple[Numbers, NDArray[np.float16], tuple[Numbers, ...]]:
+    def _build(self, cut: CutCorpus) -> tuple[Numbers, NDArray[np.float16], tuple[Numbers, ...]]:
         """Ids int64 (n,) in order, vectors float16 (n, d), and documents, starts, ends and tokens, int64 (n,) each."""
-        rows, inputs = self._cut()
-        vectors, valid = self._memo.vectors(inputs)
+        self._outcomes.update(cut.outcomes)
+        vectors, valid = self._memo.vectors(cut.inputs)
         self._outcomes["units_without_vector"] += int((~valid).sum())
         if not valid.any():
             raise SettingsError(f"{self.name}: no unit of the corpus has a vector; there is nothing to search")
-        units = np.array(rows, np.int64)[valid]
+        units = np.array(cut.rows, np.int64)[valid]
         order = np.argsort(units[:, 0])
         fields = units[order].T
         return fields[0].copy(), vectors[valid][order], tuple(field.copy() for field in fields[1:])
-
-    def _cut(self) -> tuple[list[tuple[int, int, int, int, int]], list[str]]:
-        from transforms.chunking import make_cutter, make_detection
-
-        prompt = encoder_prompts(self._settings.encoder)[0]
-        prompt_tokens = int(self.tokenizer.count([prompt])[0]) if prompt else 0
-        detection = make_detection(self._settings.semantic, self._settings.encoder)
-        cutter = make_cutter(self._settings.chunking, self.tokenizer, prompt_tokens, detection)
-        rows, inputs = [], []
-        for code, (content_id, snapshot) in enumerate(self._corpus.snapshots.items()):
-            cut = cutter.cut(snapshot)
-            self._outcomes.update(cut.counts)
-            for unit in cut.units:
-                name = unit_id(content_id, "", unit.start, unit.end, unit.text, "")
-                rows.append((vector_id(name), code, unit.start, unit.end, unit.n_tokens))
-                inputs.append(unit.embedded_text)
-        return rows, inputs

@@ -9,7 +9,7 @@ from pipelines.evaluation.comparing import COMPARED, Difference
 from pipelines.evaluation.measuring import AT_K, AT_MATCHED_K, METRICS, WITHIN_BUDGET
 from pipelines.evaluation.report import ArmReport, EvaluationReport
 from pipelines.output import print_pairs, safe, snippet
-from transforms.evaluation.statistics import Estimate
+from transforms.evaluation.statistics import Estimate, Flips
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,7 +58,7 @@ def _show_arm(report: EvaluationReport, arm: ArmReport, console: "Console") -> N
         )
         for metric, digits in zip(METRICS, _DIGITS, strict=True)
     ]
-    _print_numbers(console, heads, rows)
+    print_numbers(console, heads, rows)
 
 
 def _misses(arm: ArmReport) -> str:
@@ -88,7 +88,7 @@ def _show_comparison(report: EvaluationReport, console: "Console") -> None:
         for metric in COMPARED
         for cut in (AT_K, AT_MATCHED_K, WITHIN_BUDGET)
     ]
-    _print_numbers(console, heads, rows)
+    print_numbers(console, heads, rows)
     console.print(
         f"+ and - count questions; p is of the exact sign test on them. {labels[AT_MATCHED_K]}: the second retrieves "
         f"{comparison.matched_k} units, about as many tokens."
@@ -116,7 +116,7 @@ def _show_worst(report: EvaluationReport, n_shown: int, console: "Console") -> N
         )
         for row in order
     ]
-    _print_numbers(console, heads, rows, n_words=2)
+    print_numbers(console, heads, rows, n_words=2)
 
 
 def _show_conventions(report: EvaluationReport, console: "Console") -> None:
@@ -134,16 +134,20 @@ def _estimate(estimate: Estimate, n_digits: int) -> tuple[str, str]:
 
 def _difference(difference: Difference) -> tuple[str, str, str, str]:
     estimate, flips = difference.estimate, difference.flips
-    p_value = "< 0.001" if flips.p_value < 0.001 else f"{flips.p_value:.3f}"
     return (
         f"{estimate.mean:+.3f}",
         f"{estimate.low:+.3f} to {estimate.high:+.3f}",
         f"{flips.improved} / {flips.regressed} / {flips.tied}",
-        p_value,
+        p_text(flips),
     )
 
 
-def _print_numbers(console: "Console", heads: Sequence[str], rows: Sequence[Sequence[str]], n_words: int = 1) -> None:
+def p_text(flips: Flips) -> str:
+    """The p-value of a sign test in a column."""
+    return "< 0.001" if flips.p_value < 0.001 else f"{flips.p_value:.3f}"
+
+
+def print_numbers(console: "Console", heads: Sequence[str], rows: Sequence[Sequence[str]], n_words: int = 1) -> None:
     """A table whose columns after the first `n_words` stand flush right."""
     from rich.table import Table
     from rich.text import Text

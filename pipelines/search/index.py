@@ -1,7 +1,7 @@
 """Search in a published version."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +119,10 @@ class Index:
             if vector_id not in found:
                 raise StoreError(f"the index has id {vector_id}, which no content has; run `corpusmill verify`")
         return found
+
+    def uris(self, content_ids: Iterable[str]) -> dict[str, str]:
+        """The first uri of each content."""
+        return {name: places[0].uri for name, places in self._documents.of_contents(content_ids).items() if places}
 
     def _hits(self, units: Mapping[int, Row]) -> dict[int, Hit]:
         """A hit without a score for each unit."""

@@ -16,7 +16,7 @@ from transforms.store.files import Store
 from transforms.store.manifest import Shard
 from transforms.store.segments import ROWS_PER_GROUP, read_rows
 
-UNIT_COLUMNS = ["unit_id", "vector_id", "content_id", "start", "end", "text", "heading_path", "n_tokens"]
+UNIT_COLUMNS = ["unit_id", "vector_id", "content_id", "start", "end", "text", "context", "heading_path", "n_tokens"]
 
 Row = Mapping[str, Any]
 

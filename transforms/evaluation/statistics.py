@@ -63,6 +63,25 @@ def estimate_means(
     return [Estimate(*map(float, column)) for column in columns]
 
 
+def estimate_gap(
+    values: NDArray[Any],
+    others: NDArray[Any],
+    confidence: float = CONFIDENCE,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = SEED,
+) -> Estimate:
+    """The mean of `values` (n,) less that of `others` (m,), two groups of questions, each resampled by itself."""
+    if not len(values) or not len(others):
+        return Estimate(np.nan, np.nan, np.nan, np.nan)
+    resamples = zip((values, others), (seed, seed + 1), strict=True)
+    first, second = (bootstrap_means(np.asarray(v, np.float64)[:, None], n_resamples, s)[:, 0] for v, s in resamples)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(first - second, [tail, 1 - tail])
+    errors = [v.std(ddof=1) ** 2 / len(v) if len(v) > 1 else np.nan for v in (values, others)]
+    gap = float(np.mean(values) - np.mean(others))
+    return Estimate(gap, float(np.sqrt(sum(errors))), float(low), float(high))
+
+
 def count_flips(differences: NDArray[Any]) -> Flips:
     """How many of the paired `differences` (n,) are above, below and equal to 0, with the sign test."""
     improved, regressed = int(np.sum(differences > 0)), int(np.sum(differences < 0))

@@ -7,7 +7,9 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.semantic.separability import Separation, fit_separation
+from transforms.evaluation.boundaries import compare, window_units
+from transforms.planning.separability import Separation, fit_separation
+from transforms.planning.windows import long_document_inflation, severance_probability
 from transforms.semantic.thresholds import find_breakpoints
 
 MARK = "========"
@@ -101,7 +103,7 @@ def threshold_row(
         n_cuts += int(is_cut.sum())
         n_boundaries += int(text.is_boundary.sum())
         n_gaps += len(is_cut)
-        errors.append(pk_error(text.is_boundary, is_cut))
+        errors.append(_pk(text.is_boundary, is_cut))
         parted, spans = _parted_spans(text, is_cut, span_tokens)
         n_split, n_spans = n_split + parted, n_spans + spans
     threshold = separation.top_fraction_threshold(1 - percentile / 100)
@@ -129,21 +131,6 @@ def choose(texts: Sequence[AnnotatedGaps], separation: Separation, span_tokens: 
     return min(rows, key=lambda row: (row.pk, row.n_cuts, row.min_distance))
 
 
-def pk_error(reference: NDArray[np.bool_], found: NDArray[np.bool_]) -> float:
-    """P_k of the cuts `found` against `reference`, both bool (n - 1,).
-
-    k is half the mean section, halves rounded up, at least 2 and at most n - 1.
-
-    >>> pk_error(np.array([False, True, False, False]), np.array([False, True, False, False]))
-    0.0
-    """
-    n, n_sections = len(reference) + 1, int(reference.sum()) + 1
-    k = min(max(2, (n + n_sections) // (2 * n_sections)), n - 1)
-    counts = [np.cumsum(np.append(0, gaps)) for gaps in (reference, found)]
-    inside = [count[k:] > count[:-k] for count in counts]
-    return float((inside[0] != inside[1]).mean())
-
-
 def overlap_for(cost_ratio: float, window_tokens: int, span_tokens: int) -> OverlapRow:
     """Windows whose overlap costs `cost_ratio` times encoding the text once more.
 
@@ -154,13 +141,14 @@ def overlap_for(cost_ratio: float, window_tokens: int, span_tokens: int) -> Over
     OverlapRow(window_tokens=200, overlap_tokens=100, inflation=2.0, split_without=0.395, split_with=0.0)
     """
     overlap = min(int(window_tokens * cost_ratio / (1 + cost_ratio)), window_tokens - 1)
-    inflation = window_tokens / (window_tokens - overlap)
-    without, beside = (_severance(span_tokens, window_tokens, o) for o in (0, overlap))
+    inflation = long_document_inflation(window_tokens, overlap)
+    without, beside = (severance_probability(span_tokens, window_tokens, o) for o in (0, overlap))
     return OverlapRow(window_tokens, overlap, inflation, without, beside)
 
 
-def _severance(span: int, window: int, overlap: int) -> float:
-    return 1.0 if span > window else min(1.0, max(0.0, (span - overlap - 1) / (window - overlap)))
+def _pk(reference: NDArray[np.bool_], found: NDArray[np.bool_]) -> float:
+    """P_k, with a window that fits a text of two sentences too."""
+    return compare(reference, found, min(window_units(reference), len(reference))).pk
 
 
 def _parted_spans(text: AnnotatedGaps, is_cut: NDArray[np.bool_], span_tokens: int) -> tuple[int, int]:

@@ -7,7 +7,9 @@ from models.errors import SettingsError
 from models.settings import EncoderSettings
 from models.tokenizer import load_tokenizer
 from pipelines import cli
+from pipelines.evaluation import evaluate
 from pipelines.evaluation.audit import audit, measure_limits
+from pipelines.evaluation.audit_root import audit_root
 from transforms.settings import ReadingSettings
 
 HASHING = EncoderSettings(encoder="hashing", max_input_tokens=20)
@@ -103,3 +105,84 @@ def test_nothing_to_audit(tmp_path, capsys):
     (tmp_path / "a.bin").write_bytes(b"x")
     assert cli.main(["audit", "--input", str(tmp_path), "--encoder", "hashing"]) == 2
     assert "has no document with text (1 failed: unknown_format)" in capsys.readouterr().err
+
+
+FILLER = "quiet words about nothing much at all that go on and on for a while longer than anybody reads them"
+
+
+@pytest.fixture
+def answered(tmp_path):
+    """Chunks of four documents, read by 20 tokens, with an answer of every fate, and questions about them."""
+    chunks = [
+        ("seen", "The film is lent for seven days."),
+        ("cut", "The boat is lent"),
+        ("cut", "for nine days only."),
+        ("long", f"{FILLER} The tool is lent for three zyxwv days."),
+        ("late", "The record is lent for two days."),
+        ("late", "record lent record lent record lent"),
+    ]
+    file = tmp_path / "chunks.jsonl"
+    rows = ({"id": number, "text": text, "doc": doc} for number, (doc, text) in enumerate(chunks))
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = [
+        ("film seven days", "seen", "The film is lent for seven days."),
+        ("boat nine days", "cut", "The boat is lent for nine days only."),
+        ("zyxwv", "long", "The tool is lent for three zyxwv days."),
+        ("record lent", "late", "The record is lent for two days."),
+        ("record lent", "late", "never written anywhere"),
+    ]
+    lines = ({"question": q, "references": [{"uri": uri, "quote": quote}]} for q, uri, quote in asked)
+    (tmp_path / "asked.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return ReadingSettings(input=(str(file),)), tmp_path / "asked.jsonl"
+
+
+def test_answers_are_severed_clipped_outranked_or_lost(answered):
+    reading, questions = answered
+    found = audit(reading, HASHING, "doc", questions, k=1).answers
+    assert found.fates == {"retrieved": 1, "severed": 1, "clipped": 1, "outranked": 1, "lost": 1}
+    assert found.n_left_out == 1 and found.deployed.tolist() == [1, 0, 0, 0]
+
+
+def test_truncation_costs_what_reading_in_pieces_brings_back(answered):
+    reading, questions = answered
+    estimate, flips = audit(reading, HASHING, "doc", questions, k=1).answers.cost
+    assert estimate.mean == 0.25 and flips[:3] == (1, 0, 3)
+    whole = audit(reading, HASHING.model_copy(update={"max_input_tokens": 60}), "doc", questions, k=1).answers
+    assert whole.cost is None and whole.fates["clipped"] == 0 and whole.deployed.tolist() == [1, 0, 1, 0]
+
+
+def test_a_span_without_a_quote_says_nothing_of_chunks(answered, tmp_path):
+    file = tmp_path / "spans.jsonl"
+    file.write_text(json.dumps({"question": "q", "references": [{"uri": "cut", "start": 0, "end": 4}]}))
+    with pytest.raises(SettingsError, match=r"line 1: reference 1 has a span and no quote"):
+        audit(answered[0], HASHING, "doc", file)
+
+
+def test_a_root_is_audited_as_it_is_stored(turned, tmp_path, capsys):
+    quotes = [(turned.source / f"doc{n}.md").read_text().split(". ")[1] for n in range(8)]
+    lines = (
+        {"question": quote, "references": [{"uri": f"doc{n}.md", "quote": quote}]} for n, quote in enumerate(quotes)
+    )
+    questions = tmp_path / "asked.jsonl"
+    questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    report = audit_root(turned.root, questions=questions, k=1)
+    misses = evaluate(questions, root=turned.root, k=1).arms[0].misses
+    assert {name: report.answers.fates[name] for name in misses} == misses and report.answers.fates["clipped"] == 0
+    assert report.total.n_over_limit == 0 and report.total.n_documents == 8 and report.answers.cost is None
+    assert report.by_source[0].name == str(turned.source)
+    assert cli.main(["audit", "--root", turned.root, "--questions", str(questions)]) == 0
+    text = capsys.readouterr().out
+    assert "nothing is cut off, so it costs no recall" in text and max(map(len, text.splitlines()[1:])) <= 80
+
+
+@pytest.mark.parametrize(
+    ("flags", "part"),
+    [
+        (["--root", "x", "--input", "y"], "has its own corpus"),
+        (["--root", "x", "--document-column", "y"], "has its own corpus"),
+        (["--version", "3", "--input", "y"], "name its folder by --root"),
+    ],
+)
+def test_a_corpus_or_a_root_and_not_both(capsys, flags, part):
+    assert cli.main(["audit", *flags]) == 2
+    assert part in capsys.readouterr().err

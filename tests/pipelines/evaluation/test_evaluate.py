@@ -224,7 +224,7 @@ def test_one_question_has_a_mean_and_no_error(corpus, ask, policy, capsys):
 
 def test_a_file_that_cannot_be_read_twice(corpus, ask, policy, monkeypatch):
     file = ask(("topic0x1?", [{"uri": "d0.txt", "quote": sentence(0, 1)}]))
-    monkeypatch.setattr("pipelines.evaluation.evaluating.blocks_of", lambda questions: iter(()))
+    monkeypatch.setattr("pipelines.evaluation.asking.blocks_of", lambda questions: iter(()))
     with pytest.raises(SettingsError, match="not the same when read again"):
         evaluate(file, input=str(corpus), policy=policy())
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from transforms.evaluation.statistics import (
     bootstrap_means,
     count_flips,
+    estimate_gap,
     estimate_means,
     matched_k,
     proportion_standard_error,
@@ -70,3 +71,14 @@ def test_one_value_has_no_error_and_none_has_no_mean():
 
 def test_k_is_matched_with_halves_up_and_never_0():
     assert (matched_k(5, 200, 400), matched_k(1, 10, 1000), matched_k(10, 300, 200)) == (3, 1, 15)
+
+
+def test_the_gap_of_two_groups_has_both_their_spreads():
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(0.7, 0.1, 400), rng.normal(0.4, 0.2, 100)
+    gap = estimate_gap(first, second)
+    expected = (first.var(ddof=1) / 400 + second.var(ddof=1) / 100) ** 0.5
+    assert gap.mean == pytest.approx(first.mean() - second.mean())
+    assert gap.standard_error == pytest.approx(expected)
+    assert (gap.high - gap.low) / 2 == pytest.approx(1.96 * expected, rel=0.1)
+    assert np.isnan(estimate_gap(first, second[:0]).mean)

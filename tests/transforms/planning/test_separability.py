@@ -52,3 +52,29 @@ def test_equal_means_separate_nothing():
 def test_what_cannot_be_is_refused(call, part):
     with pytest.raises(SettingsError, match=part):
         call()
+
+
+@pytest.mark.parametrize(
+    ("separation", "delta", "threshold", "recall", "rate"),
+    [
+        (Separation(0.9, 0.25, 0.08, 8 / 199), 8.125, 0.4354848849994364, 0.9999999968092235, 0.010209424217414775),
+        (Separation(0.35, 0.25, 0.08, 8 / 199), 1.25, 0.390708063002007, 0.3054284085984763, 0.03930142791210567),
+    ],
+)
+def test_worked_figures_of_a_top_five_percent_threshold(separation, delta, threshold, recall, rate):
+    found = separation.top_fraction_threshold(0.05)
+    assert (separation.delta, found) == pytest.approx((delta, threshold), rel=1e-12)
+    assert separation.recall(found) == pytest.approx(recall, rel=1e-9)
+    assert separation.false_positive_rate(found) == pytest.approx(rate, rel=1e-9)
+    assert separation.precision(found) == pytest.approx(8 / 199 * recall / 0.05, rel=1e-9)
+
+
+@pytest.mark.parametrize("gaps", [[True, False], [True, True], [False] * 5])
+def test_too_few_gaps_of_a_kind_are_refused(gaps):
+    with pytest.raises(SettingsError, match="too few"):
+        fit_separation(np.arange(len(gaps)) / 10, np.array(gaps))
+
+
+def test_distances_that_never_vary_are_refused():
+    with pytest.raises(SettingsError, match="never vary"):
+        fit_separation(np.full(6, 0.5), np.array([True, False] * 3))

@@ -1,7 +1,5 @@
 """What a threshold buys, counted by hand."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,6 @@ from transforms.semantic.calibration import (
     choose,
     fit,
     overlap_for,
-    pk_error,
     read_annotated,
     threshold_row,
 )
@@ -54,16 +51,6 @@ def test_the_best_percentile_is_chosen():
     )
 
 
-def test_pk_is_that_of_the_worked_cases(shared):
-    cases = json.loads(shared("golden/segmentation_vectors.json").read_text())["vectors"]
-    assert len(cases) >= 20
-    for case in cases:
-        reference, found = (
-            np.array([mark == "1" for mark in case[f"{which}_gap_string"]], np.bool_) for which in ("ref", "hyp")
-        )
-        assert pk_error(reference, found) == pytest.approx(case["pk"]), case["name"]
-
-
 @pytest.mark.parametrize(
     ("ratio", "overlap", "inflation", "without", "beside"),
     [(1.0, 256, 2.0, 79 / 512, 0.0), (0.0, 0, 1.0, 79 / 512, 79 / 512), (50 / 462, 50, 512 / 462, 79 / 512, 29 / 462)],
@@ -82,6 +69,11 @@ def test_marks_are_left_out_and_sections_begin_where_they_say():
 
 
 def test_pk_of_nothing_found_is_the_share_of_windows_with_a_boundary():
-    reference = np.array([False, False, True, False, False, False])
-    assert pk_error(reference, np.zeros(6, np.bool_)) == 2 / 5  # n = 7, two sections, k = 2
-    assert pk_error(reference, reference) == 0
+    gaps = np.array([False, False, True, False, False, False])
+    text = AnnotatedGaps(np.zeros(6), gaps, np.ones(7, np.int64))
+    assert threshold_row([text], fit([TEXT]), 95.0, 0.0, 2).pk == 2 / 5  # n = 7, two sections, k = 2
+
+
+def test_a_text_of_two_sentences_has_a_pk():
+    text = AnnotatedGaps(np.array([0.4]), np.array([True]), np.array([3, 3], np.int64))
+    assert threshold_row([text], fit([TEXT]), 95.0, 0.0, 2).pk == 1.0
