@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from transforms.chunkers.explaining import Explanation
-    from transforms.chunking import Cutter
+    from transforms.chunking import Cutter, Questioning
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,11 @@ def cut_file(
     semantic: SemanticSettings | None = None,
     *,
     explains: bool = False,
+    questioning: "Questioning | None" = None,
 ) -> ChunkView:
     """The units of every document in the file at `path`, with `explains` beside what made the cuts.
+
+    `questioning` is needed by the chunkers that ask a language model.
 
     Raises:
         SettingsError: for settings that cannot work together, such as `explains` with a chunker that measures nothing.
@@ -95,9 +98,12 @@ def cut_file(
     tokenizer = load_tokenizer(encoder)
     prompt = encoder_prompts(encoder)[0]
     prompt_tokens = int(tokenizer.count([prompt])[0]) if prompt else 0
-    cutter = make_cutter(chunking, tokenizer, prompt_tokens, make_detection(semantic or SemanticSettings(), encoder))
-    if explains and not cutter.detects:
-        raise SettingsError(f"chunker = {chunking.chunker} measures nothing to explain; take --chunker semantic")
+    detection = make_detection(semantic or SemanticSettings(), encoder)
+    cutter = make_cutter(chunking, tokenizer, prompt_tokens, detection, questioning)
+    if explains and not (cutter.detects or cutter.asks):
+        raise SettingsError(
+            f"chunker = {chunking.chunker} measures nothing to explain; take --chunker semantic, pic or llm"
+        )
     try:
         return ChunkView(path, tuple(_documents(path, reading, cutter, explains)), explains)
     except ExtractionError as error:

@@ -175,11 +175,12 @@ def gc(arguments: argparse.Namespace) -> Outcome:
 def chunk(arguments: argparse.Namespace) -> Outcome:
     """Show how one document is cut into units."""
     from pipelines.chunk_view import cut_file
+    from pipelines.run_context import local_questioning
 
     settings = _settings(arguments)
     view = cut_file(
         arguments.file, settings.reading, settings.chunking, settings.encoder, settings.semantic,
-        explains=arguments.explain,
+        explains=arguments.explain, questioning=local_questioning(settings),
     )  # fmt: skip
     return Outcome(view.to_json(), view.show)
 

@@ -16,7 +16,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from models.tokenizer import Tokenizer, load_tokenizer
 from transforms.changes import read_changes
-from transforms.chunking import Cutter, make_cutter, make_detection
+from transforms.chunking import Cutter, Questioning, make_cutter, make_detection
 from transforms.columns import strings
 from transforms.contents import plan_shard, write_content_changes
 from transforms.context import RunContext
@@ -43,6 +43,7 @@ from transforms.records import (
     one_by_one,
     taken_together,
 )
+from transforms.rewriting.asking import make_asking
 from transforms.shards import write_shard
 from transforms.work import CHARS_PER_TOKEN, WorkPacker
 from transforms.work_vectors import is_of_recipe, read_leftover
@@ -260,7 +261,7 @@ class _CutUnits(beam.DoFn):
 
 
 class _Tools:
-    """A tokenizer and a cutter, one pair a process."""
+    """A tokenizer and a cutter with its language model, one of each a process."""
 
     def __init__(self, context: RunContext) -> None:
         self.tokenizer: Tokenizer = load_tokenizer(context.encoder)
@@ -269,8 +270,11 @@ class _Tools:
 
 def cutter_for(context: RunContext, tokenizer: Tokenizer) -> Cutter:
     """The cutter that the run's settings ask for."""
-    detection = make_detection(context.semantic, context.encoder)
-    return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection)
+    detection, questioning = make_detection(context.semantic, context.encoder), None
+    if context.asking is not None:
+        asking = make_asking(context.asking, context.store, context.run)
+        questioning = Questioning(asking, context.pic, context.boundaries)
+    return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection, questioning)
 
 
 @dataclass

@@ -52,6 +52,13 @@ class LlmSettings(Section):
         int | None,
         Field(gt=0, description="tokens of prompt and answer together (max_model_len); none takes the model's own"),
     ] = None
+    llm_parameters: Annotated[
+        int | None,
+        Field(
+            gt=0,
+            description="parameters without embedding tables, for FLOPs; none counts them in the files that vLLM loads and leaves those of an endpoint unknown",
+        ),
+    ] = None
     llm_prompt_prefix: Annotated[
         str, Field(description="text in front of every prompt of the completions api, such as <bos>")
     ] = ""
@@ -117,6 +124,13 @@ class LlmBudgetSettings(Section):
     usd_per_gpu_hour: Annotated[float, Field(ge=0, description="price of one device for an hour")] = 0.0
     budget_usd: Annotated[
         float | None, Field(ge=0, description="money after which the run ends; none sets no limit")
+    ] = None
+    budget_processes: Annotated[
+        int | None,
+        Field(
+            gt=0,
+            description="worker processes that share the budget; none takes direct_num_workers, parallelism or max_num_workers of the runner",
+        ),
     ] = None
     budget_gpu_hours: Annotated[
         float | None, Field(ge=0, description="device hours after which the run ends; none sets no limit")
