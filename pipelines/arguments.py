@@ -312,7 +312,7 @@ def _boundaries(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--level", type=positive, metavar="N", help="deepest sections that count (default: all)")
     _add_config(parser)
-    add_setting_flags(parser, "chunking", "semantic", "encoder")
+    add_setting_flags(parser, *CUTTING_SECTIONS[1:], "encoder")
 
 
 def _config(parser: argparse.ArgumentParser) -> None:

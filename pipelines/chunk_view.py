@@ -1,5 +1,6 @@
 """How one file is cut, for a person who chooses settings by looking, and as data."""
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from models.settings import EncoderSettings
 from pipelines.explain_view import explanation_json, show_explanation
 from pipelines.output import safe, safe_lines
 from transforms.elements import CutDocument, Snapshot, Unit
+from transforms.identity import row_uri
 from transforms.settings import ChunkingSettings, ReadingSettings, SemanticSettings
 
 if TYPE_CHECKING:
@@ -122,10 +124,16 @@ def _documents(path: str, reading: ReadingSettings, cutter: "Cutter", explains: 
                 yield ChunkedDocument(extracted.row, extracted.key, reason=reason or "empty")
             else:
                 snapshot = extracted.snapshot
-                explanation = cutter.explain(snapshot) if explains else None
-                yield ChunkedDocument(
-                    extracted.row, extracted.key, snapshot, cutter.cut(snapshot), explanation=explanation
-                )
+                uri = _address(path, extracted.key, extracted.row, reading)
+                explanation = cutter.explain(snapshot, uri) if explains else None
+                cut = cutter.cut(snapshot, uri)
+                yield ChunkedDocument(extracted.row, extracted.key, snapshot, cut, explanation=explanation)
+
+
+def _address(path: str, key: str | None, row: int, reading: ReadingSettings) -> str:
+    """The address that the document would have in an index."""
+    file = path if "://" in path else os.path.abspath(path)
+    return row_uri(file, key, row, reading.id_scope) if row >= 0 else file
 
 
 def _open(path: str) -> AbstractContextManager[BinaryIO]:

@@ -247,11 +247,13 @@ def audit(arguments: argparse.Namespace) -> Outcome:
 def boundaries(arguments: argparse.Namespace) -> Outcome:
     """Compare a chunker's cuts with marked texts."""
     from pipelines.evaluation.boundaries import measure_boundaries
+    from pipelines.run_context import local_questioning
 
     settings = _settings(arguments)
     report = measure_boundaries(
-        arguments.folder, settings.chunking, settings.encoder, arguments.level, settings.semantic
-    )
+        arguments.folder, settings.chunking, settings.encoder, arguments.level, settings.semantic,
+        local_questioning(settings),
+    )  # fmt: skip
     return Outcome(report.to_json(), report.show)
 
 

@@ -164,9 +164,9 @@ class Cutter:
             found |= frozenset(chunker.questions) if isinstance(chunker, pic.PicChunker) else frozenset()
         return found
 
-    def cut(self, snapshot: Snapshot) -> CutDocument:
+    def cut(self, snapshot: Snapshot, uri: str = "") -> CutDocument:
         """The units of one document. A text in which the tokenizer finds nothing has none."""
-        return hold(self.dialogue(Source(snapshot)), self.ask)
+        return hold(self.dialogue(Source(snapshot, uri=uri)), self.ask)
 
     def dialogue(self, source: Source) -> Dialogue[CutDocument]:
         """`cut` as a dialogue, for many documents to be asked about together; most chunkers ask nothing."""
@@ -187,9 +187,9 @@ class Cutter:
         counts = {name: n for name, n in sorted(outcomes.items()) if n}
         return CutDocument(units, chunker.name, counts, measured.detection)
 
-    def explain(self, snapshot: Snapshot) -> Explanation | None:
+    def explain(self, snapshot: Snapshot, uri: str = "") -> Explanation | None:
         """Why the document is cut where it is; None for chunkers that measure nothing, and texts without tokens."""
-        source = Source(snapshot)
+        source = Source(snapshot, uri=uri)
         chunker, measured = self._chunker_for(source), MeasuredText(snapshot.text, self._budget)
         if not measured.n_tokens or not snapshot.text.strip():
             return None

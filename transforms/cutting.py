@@ -143,11 +143,16 @@ def _units_of(
 ) -> Dialogue[list[Row]]:
     if not isinstance(source, Snapshot):
         return source
-    document, seconds = yield from _timed(cutter.dialogue(Source(source, entry.content_id, entry.uri)))
+    document, seconds = yield from _timed(_document(cutter, Source(source, entry.content_id, entry.uri)))
     for outcome, count in document.counts.items():
         result.outcomes[outcome] = result.outcomes.get(outcome, 0) + count
     result.outcomes[f"chunker:{document.chunker}"] = result.outcomes.get(f"chunker:{document.chunker}", 0) + 1
     return _unit_rows(context, entry, document, seconds)
+
+
+def _document(cutter: Cutter, source: Source) -> Dialogue[CutDocument]:
+    """A document's units. What rewrites them goes on in this dialogue, so that all of an item's share rounds."""
+    return (yield from cutter.dialogue(source))
 
 
 def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, seconds: float) -> list[Row]:

@@ -106,15 +106,21 @@ class PolicyArm:
         return fields[0].copy(), vectors[valid][order], tuple(field.copy() for field in fields[1:])
 
     def _cut(self) -> tuple[list[tuple[int, int, int, int, int]], list[str]]:
+        from pipelines.run_context import local_questioning
+        from transforms.chunkers.protocol import Source
         from transforms.chunking import make_cutter, make_detection
+        from transforms.rewriting.dialogues import hold_all
 
         prompt = encoder_prompts(self._settings.encoder)[0]
         prompt_tokens = int(self.tokenizer.count([prompt])[0]) if prompt else 0
         detection = make_detection(self._settings.semantic, self._settings.encoder)
-        cutter = make_cutter(self._settings.chunking, self.tokenizer, prompt_tokens, detection)
+        questioning = local_questioning(self._settings)
+        cutter = make_cutter(self._settings.chunking, self.tokenizer, prompt_tokens, detection, questioning)
+        uris = {content_id: uri for uri, content_id in sorted(self._corpus.contents_by_uri.items(), reverse=True)}
+        sources = [Source(snapshot, name, uris.get(name, "")) for name, snapshot in self._corpus.snapshots.items()]
+        documents = hold_all(map(cutter.dialogue, sources), cutter.ask)
         rows, inputs = [], []
-        for code, (content_id, snapshot) in enumerate(self._corpus.snapshots.items()):
-            cut = cutter.cut(snapshot)
+        for code, (content_id, cut) in enumerate(zip(self._corpus.snapshots, documents, strict=True)):
             self._outcomes.update(cut.counts)
             for unit in cut.units:
                 name = unit_id(content_id, "", unit.start, unit.end, unit.text, "")
