@@ -70,6 +70,7 @@ _UNITS = {
     "vectors": "vectors",
     "share": "share, 0 to 1",
     "recall": "share, 0 to 1",
+    "gb": "GB",
     "utilization": "share, 0 to 1",
     "spread": "0 to 2",
     "requests": "requests",

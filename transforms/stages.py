@@ -25,6 +25,7 @@ from transforms.documents import load_documents, merged, resolve
 from transforms.documents_writing import write_documents
 from transforms.filling import fill_shard, plan_fills
 from transforms.guards import add_up, count_documents, failed_contents, refusal
+from transforms.hints import cutting_hints, resource_hints
 from transforms.publishing import publish
 from transforms.reading import read_gone, read_item
 from transforms.records import (
@@ -223,7 +224,10 @@ class CutUnits(beam.PTransform):
             items
             | "IfAdmitted" >> beam.Filter(_admitted, AsSingleton(self.verdict)).with_output_types(Record)
             | "SpreadWork" >> beam.Reshuffle()
-            | "Cut" >> beam.ParDo(_CutUnits(self.context)).with_outputs(NOTES, FAILURES, ITEMS, main="places")
+            | "Cut"
+            >> beam.ParDo(_CutUnits(self.context))
+            .with_resource_hints(**cutting_hints(self.context))
+            .with_outputs(NOTES, FAILURES, ITEMS, main="places")
         )
         places = cut["places"] | "Places" >> beam.Map(_same).with_output_types(Keyed)
         return (
@@ -289,10 +293,12 @@ class EncodeUnits(beam.PTransform):
 
         from transforms.embedding import EncoderHandler
 
+        chosen = self.context.encoder
+        hints = resource_hints(chosen.encoder_accelerator, chosen.encoder_min_ram_gb)
         encoded = (
             items
             | "SpreadItems" >> beam.Reshuffle()
-            | "Encode" >> RunInference(EncoderHandler(self.context))
+            | "Encode" >> RunInference(EncoderHandler(self.context)).with_resource_hints(**hints)
             | "Sort" >> beam.FlatMap(_sort_encoded).with_outputs(NOTES, FAILURES, main="places")
         )
         return (

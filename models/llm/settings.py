@@ -105,6 +105,15 @@ class LlmServerSettings(Section):
     llm_chat_template: Annotated[
         str | None, Field(description="file with a chat template, for a model without one")
     ] = None
+    llm_accelerator: Annotated[
+        str | None,
+        Field(
+            description="accelerator of the workers that run vLLM, as Beam's hint names it, such as type:nvidia-l4;count:1;install-nvidia-driver"
+        ),
+    ] = None
+    llm_min_ram_gb: Annotated[
+        float | None, Field(gt=0, description="memory of the workers that run vLLM at least, as a hint to the runner")
+    ] = None
     llm_start_seconds: Annotated[float, Field(gt=0, description="longest the server may take to load the model")] = (
         1800.0
     )

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import threading
 
 import pytest
+from engines import IN_PROCESS
 from hand_mill import CUT_ME_NOT, HandMill
 from test_kills import kill_at
 
@@ -73,6 +75,16 @@ def test_units_are_cut_where_the_model_says_and_every_document_is_billed(asking,
     assert (report.llm["answers"], report.llm["retries"], report.llm["wasted_tokens"]) == (3, 0, 0)
     manifest = asking.manifest()
     assert manifest.tokens["llm_prompt"] == n_prompt and manifest.llm == report.llm
+
+
+def test_work_that_a_runner_does_twice_is_asked_and_billed_once(asking, endpoint):
+    once = asking.run(encoder_min_ram_gb="1")
+    units = {row["unit_id"] for row in asking.rows("units")}
+    shutil.rmtree(asking.root)
+    twice = asking.run(IN_PROCESS["bundle_repeat"])
+    assert {row["unit_id"] for row in asking.rows("units")} == units
+    assert endpoint.n_requests == 6 and twice.tokens["llm_prompt"] == once.tokens["llm_prompt"] > 0
+    assert twice.llm["answers"] == 3
 
 
 def test_the_prompts_of_an_item_are_in_flight_together(by_hand, endpoint):
