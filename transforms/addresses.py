@@ -25,10 +25,10 @@ def with_addresses(context: RunContext, entries: Sequence[WorkEntry], wanted: fr
 @functools.lru_cache(maxsize=1)
 def _stored_addresses(root: str, version: str, wanted: frozenset[str]) -> Mapping[str, str]:
     """Contents of a version by the first of their addresses, where that is a `wanted` one; no more than those."""
-    held = {name for uri, name in _documents(root, version) if uri in wanted}
+    held = {name for uri, name in _documents(root, version) if uri in wanted and name is not None}
     first: dict[str, str] = {}
     for uri, name in _documents(root, version):
-        if name in held:
+        if name is not None and name in held:
             first[name] = min(uri, first.get(name, uri))
     return {name: uri for name, uri in first.items() if uri in wanted}
 
