@@ -101,6 +101,7 @@ def status(arguments: argparse.Namespace) -> Outcome:
         "units": manifest.units,
         "tokens": manifest.tokens,
         "flops": manifest.flops,
+        "llm": manifest.llm,
         "seconds": manifest.seconds,
         "outcomes": manifest.outcomes,
         "encoder": manifest.encoder,

@@ -118,12 +118,11 @@ def test_the_commands_of_the_page_on_semantic_cuts_run_in_order(shell):
 
 @needs_the_pipeline
 @pytest.mark.slow
-@pytest.mark.parametrize("body", blocks(CHECKOUT / "docs" / "llm.md", "python"), ids=lambda body: body[:40])
-def test_a_block_about_the_language_model_runs_by_itself(shell, body):
+def test_the_example_of_cutting_by_asking_runs(shell):
+    (body,) = (body for body in blocks(CHECKOUT / "docs" / "llm.md", "python") if "pipelines" in body)
     printed = shell([sys.executable, "-c"], body)
-    if "--chunker" in body:
-        assert printed.count("Published version") == 2
-        assert "similarity changes sides" in printed and "after the sentences that the model named" in printed
+    assert printed.count("Published version") == 2
+    assert "similarity changes sides" in printed and "after the sentences that the model named" in printed
 
 
 EVALUATE_BLOCKS = [pair for pair in BLOCK.findall((CHECKOUT / "docs" / "evaluate.md").read_text()) if pair[0] != "json"]
