@@ -42,3 +42,12 @@ class EncoderSettings(Section):
         int, Field(gt=0, description="tokens encoded between two durable writes; what one kill can lose per worker")
     ] = 32768
     hashing_dimension: Annotated[int, Field(gt=0, le=4096, description="vector length of the 'hashing' encoder")] = 64
+    encoder_accelerator: Annotated[
+        str | None,
+        Field(
+            description="accelerator of the workers that encode, as Beam's hint names it, such as type:nvidia-l4;count:1;install-nvidia-driver"
+        ),
+    ] = None
+    encoder_min_ram_gb: Annotated[
+        float | None, Field(gt=0, description="memory of the workers that encode at least, as a hint to the runner")
+    ] = None

@@ -1,6 +1,7 @@
 """The flags that are Beam's own: checked against what Beam knows, since Beam itself drops a misspelt one silently."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -36,6 +37,14 @@ def beam_arguments(flags: Sequence[str], known_here: Sequence[str] = ()) -> list
         )
     _check_runner(options.runner)
     return [*flags] if options.runner else [*flags, f"--runner={DEFAULT_RUNNER}"]
+
+
+def worker_processes(beam_args: Sequence[str]) -> int:
+    """The worker processes that the flags ask for; 1 where they say nothing. A runner may start fewer."""
+    options, _ = _parser().parse_known_args(list(beam_args))
+    direct = options.direct_num_workers if options.direct_running_mode == "multi_processing" else 1
+    stated = (options.parallelism, options.max_num_workers, options.num_workers)
+    return max(direct or os.cpu_count() or 1, *(int(number or 1) for number in stated))
 
 
 def _check_runner(name: str | None) -> None:

@@ -1,5 +1,6 @@
 """How one file is cut, for a person who chooses settings by looking, and as data."""
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -10,13 +11,14 @@ from models.settings import EncoderSettings
 from pipelines.explain_view import explanation_json, show_explanation
 from pipelines.output import safe, safe_lines
 from transforms.elements import CutDocument, Snapshot, Unit
+from transforms.identity import row_uri
 from transforms.settings import ChunkingSettings, ReadingSettings, SemanticSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from transforms.chunkers.explaining import Explanation
-    from transforms.chunking import Cutter
+    from transforms.chunking import Cutter, Questioning
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,11 @@ def cut_file(
     semantic: SemanticSettings | None = None,
     *,
     explains: bool = False,
+    questioning: "Questioning | None" = None,
 ) -> ChunkView:
     """The units of every document in the file at `path`, with `explains` beside what made the cuts.
+
+    `questioning` is needed by the chunkers that ask a language model.
 
     Raises:
         SettingsError: for settings that cannot work together, such as `explains` with a chunker that measures nothing.
@@ -95,9 +100,12 @@ def cut_file(
     tokenizer = load_tokenizer(encoder)
     prompt = encoder_prompts(encoder)[0]
     prompt_tokens = int(tokenizer.count([prompt])[0]) if prompt else 0
-    cutter = make_cutter(chunking, tokenizer, prompt_tokens, make_detection(semantic or SemanticSettings(), encoder))
-    if explains and not cutter.detects:
-        raise SettingsError(f"chunker = {chunking.chunker} measures nothing to explain; take --chunker semantic")
+    detection = make_detection(semantic or SemanticSettings(), encoder)
+    cutter = make_cutter(chunking, tokenizer, prompt_tokens, detection, questioning)
+    if explains and not (cutter.detects or cutter.asks):
+        raise SettingsError(
+            f"chunker = {chunking.chunker} measures nothing to explain; take --chunker semantic, pic or llm"
+        )
     try:
         return ChunkView(path, tuple(_documents(path, reading, cutter, explains)), explains)
     except ExtractionError as error:
@@ -116,10 +124,16 @@ def _documents(path: str, reading: ReadingSettings, cutter: "Cutter", explains: 
                 yield ChunkedDocument(extracted.row, extracted.key, reason=reason or "empty")
             else:
                 snapshot = extracted.snapshot
-                explanation = cutter.explain(snapshot) if explains else None
-                yield ChunkedDocument(
-                    extracted.row, extracted.key, snapshot, cutter.cut(snapshot), explanation=explanation
-                )
+                uri = _address(path, extracted.key, extracted.row, reading)
+                explanation = cutter.explain(snapshot, uri) if explains else None
+                cut = cutter.cut(snapshot, uri)
+                yield ChunkedDocument(extracted.row, extracted.key, snapshot, cut, explanation=explanation)
+
+
+def _address(path: str, key: str | None, row: int, reading: ReadingSettings) -> str:
+    """The address that the document would have in an index."""
+    file = path if "://" in path else os.path.abspath(path)
+    return row_uri(file, key, row, reading.id_scope) if row >= 0 else file
 
 
 def _open(path: str) -> AbstractContextManager[BinaryIO]:

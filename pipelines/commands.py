@@ -103,6 +103,7 @@ def status(arguments: argparse.Namespace) -> Outcome:
         "units": manifest.units,
         "tokens": manifest.tokens,
         "flops": manifest.flops,
+        "llm": manifest.llm,
         "seconds": manifest.seconds,
         "outcomes": manifest.outcomes,
         "encoder": manifest.encoder,
@@ -180,11 +181,12 @@ def gc(arguments: argparse.Namespace) -> Outcome:
 def chunk(arguments: argparse.Namespace) -> Outcome:
     """Show how one document is cut into units."""
     from pipelines.chunk_view import cut_file
+    from pipelines.run_context import local_questioning
 
     settings = _settings(arguments)
     view = cut_file(
         arguments.file, settings.reading, settings.chunking, settings.encoder, settings.semantic,
-        explains=arguments.explain,
+        explains=arguments.explain, questioning=local_questioning(settings),
     )  # fmt: skip
     return Outcome(view.to_json(), view.show)
 
@@ -292,11 +294,13 @@ def _audit_root(arguments: argparse.Namespace) -> Outcome:
 def boundaries(arguments: argparse.Namespace) -> Outcome:
     """Compare a chunker's cuts with marked texts."""
     from pipelines.evaluation.boundaries import measure_boundaries
+    from pipelines.run_context import local_questioning
 
     settings = _settings(arguments)
     report = measure_boundaries(
-        arguments.folder, settings.chunking, settings.encoder, arguments.level, settings.semantic
-    )
+        arguments.folder, settings.chunking, settings.encoder, arguments.level, settings.semantic,
+        local_questioning(settings),
+    )  # fmt: skip
     return Outcome(report.to_json(), report.show)
 
 

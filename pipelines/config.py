@@ -15,10 +15,19 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from models.errors import SettingsError
+from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSettings
 from models.settings import EncoderSettings, Section
 from pipelines.settings_file import read_settings_file
 from pipelines.wording import shown, suggestion
-from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings, SemanticSettings
+from transforms.settings import (
+    BoundarySettings,
+    ChunkingSettings,
+    IndexSettings,
+    PicSettings,
+    ReadingSettings,
+    RunSettings,
+    SemanticSettings,
+)
 
 
 class Settings(Section):
@@ -27,12 +36,27 @@ class Settings(Section):
     reading: Annotated[ReadingSettings, Field(description="what is read")] = ReadingSettings()
     chunking: Annotated[ChunkingSettings, Field(description="how documents are cut")] = ChunkingSettings()
     semantic: Annotated[SemanticSettings, Field(description="how semantic cuts are found")] = SemanticSettings()
+    pic: Annotated[PicSettings, Field(description="how cuts by nearness to a summary are found")] = PicSettings()
+    boundaries: Annotated[BoundarySettings, Field(description="which documents a language model cuts")] = (
+        BoundarySettings()
+    )
+    llm: Annotated[LlmSettings, Field(description="the language model and how it is asked")] = LlmSettings()
+    llm_server: Annotated[LlmServerSettings, Field(description="how vLLM is started where no endpoint is given")] = (
+        LlmServerSettings()
+    )
+    llm_budget: Annotated[LlmBudgetSettings, Field(description="prices, and what a run may spend")] = (
+        LlmBudgetSettings()
+    )
     encoder: Annotated[EncoderSettings, Field(description="the model that makes the vectors")] = EncoderSettings()
     index: Annotated[IndexSettings, Field(description="the index and what it must reach")] = IndexSettings()
     run: Annotated[RunSettings, Field(description="guards and limits of one run")] = RunSettings()
 
 
 _UNITS = {
+    "usd": "USD",
+    "hours": "hours",
+    "seconds": "seconds",
+    "parameters": "parameters",
     "tokens": "tokens",
     "bytes": "bytes",
     "chars": "characters",
@@ -46,6 +70,14 @@ _UNITS = {
     "vectors": "vectors",
     "share": "share, 0 to 1",
     "recall": "share, 0 to 1",
+    "gb": "GB",
+    "utilization": "share, 0 to 1",
+    "spread": "0 to 2",
+    "requests": "requests",
+    "attempts": "attempts",
+    "parallel": "devices",
+    "processes": "processes",
+    "temperature": "0 to 2",
 }
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 BAR_CELLS = 20
 _SNIPPET_CHARS = 38
+_ANCHOR_CHARS = 200
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _FULL, _MARK = "█", "┆"
 
@@ -24,20 +25,40 @@ def explanation_json(key: str | None, explanation: "Explanation") -> dict[str, A
         "measure": explanation.measure,
         "threshold": explanation.threshold,
         "sentences": [
-            {"start": row.start, "end": row.end, "tokens": row.n_tokens, "score": row.score, "is_cut": row.is_cut}
+            {
+                "start": row.start,
+                "end": row.end,
+                "tokens": row.n_tokens,
+                "score": row.score,
+                "is_cut": row.is_cut,
+                "label": row.label,
+            }
             for row in explanation.sentences
         ],
+        "anchor": explanation.anchor,
     }
 
 
 def show_explanation(text: str, explanation: "Explanation", console: "Console") -> None:
     """A line for each sentence: its score to the next one as a bar with the threshold in it; a rule for each cut."""
     n_cuts = sum(row.is_cut for row in explanation.sentences)
-    threshold = explanation.threshold
-    above = f"{explanation.measure} above {threshold:.4f}" if threshold is not None else "nothing to tell apart"
-    console.print(f"{len(explanation.sentences)} sentences, {n_cuts} cuts: {safe(above)}", soft_wrap=True)
+    console.print(f"{len(explanation.sentences)} sentences, {n_cuts} cuts: {safe(_rule(explanation))}", soft_wrap=True)
+    if explanation.anchor:
+        console.print(f"  near or far from: {snippet(explanation.anchor, _ANCHOR_CHARS)}", soft_wrap=True)
     for line, style in _lines(text, explanation):
         console.print(line, style=style, soft_wrap=True)
+
+
+def _rule(explanation: "Explanation") -> str:
+    """What makes a cut."""
+    threshold = explanation.threshold
+    if explanation.measure == "model":
+        return "after the sentences that the model named"
+    if threshold is None:
+        return "nothing to tell apart"
+    if explanation.measure == "similarity":
+        return f"similarity changes sides of {threshold:.4f}"
+    return f"{explanation.measure} above {threshold:.4f}"
 
 
 def bar(share: float, mark: float | None = None, n_cells: int = BAR_CELLS) -> str:
@@ -68,4 +89,5 @@ def _lines(text: str, explanation: "Explanation") -> Iterator[tuple[str, str]]:
 
 def _line(number: int, text: str, row: "Sentence", top: float, mark: float | None) -> str:
     score = " " * (BAR_CELLS + 8) if row.score is None else f"{row.score:7.4f} {bar(row.score / top, mark)}"
+    score += f" {row.label:4}" if row.label else ""
     return f"{number:5} {score}  {snippet(text[row.start : row.end], _SNIPPET_CHARS)}".rstrip()

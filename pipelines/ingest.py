@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from models.errors import ConflictError, RefusedError, SettingsError
-from pipelines.beam_options import beam_arguments
+from pipelines.beam_options import beam_arguments, worker_processes
 from pipelines.config import Settings
 from pipelines.progress import Progress
 from pipelines.run_context import make_context
@@ -21,6 +21,7 @@ from transforms.attempts import dead_runs, spent_by, unsettled
 from transforms.changes import Changes, write_changes
 from transforms.context import RunContext, open_store
 from transforms.listing import ListedFile, list_files
+from transforms.llm_bill import llm_bill
 from transforms.outcome import Outcome, read_outcome
 from transforms.store.files import Store
 from transforms.store.lease import RUNS, Lease
@@ -42,6 +43,7 @@ class IngestReport(msgspec.Struct, frozen=True):
     flops: float
     seconds: dict[str, float]
     outcomes: dict[str, int]
+    llm: dict[str, float] = {}
 
     def to_json(self) -> dict[str, Any]:
         """The documented keys of `corpusmill ingest --json`."""
@@ -63,13 +65,14 @@ def run_ingest(
     check_publishable(store)
     base, sha256 = current_version(store)
     listing = list_input(settings, store.root, base)
-    context = make_context(settings, store, base, sha256, listing)
+    n_processes = settings.llm_budget.budget_processes or worker_processes(beam_args)
+    context = make_context(settings, store, base, sha256, listing, 1 / n_processes)
     check_recipes(context, base)
     touched = touched_shards(context, base)
     changes = find_changes(context, base, listing, has_other_work=any(touched))
     context = dataclasses.replace(context, n_unchanged=changes.n_unchanged)
     if base is not None and changes.is_empty and not any(touched):
-        return _nothing_changed(store, base, changes, started)
+        return _nothing_changed(context, base, changes, started)
     with Lease(store, context.run):
         outcome = _run(context, changes, touched, beam_args, watch)
         _raise_refusal(outcome)
@@ -137,21 +140,23 @@ def _sweep(store: Store, runs: Iterable[str]) -> None:
         store.delete_folder(f"{RUNS}/{run}")
 
 
-def _nothing_changed(store: Store, base: Manifest, changes: Changes, started: float) -> IngestReport:
+def _nothing_changed(context: RunContext, base: Manifest, changes: Changes, started: float) -> IngestReport:
+    store = context.store
     dead = dead_runs(store, own="")
     wasted = spent_by(store, unsettled(dead, base))
+    bill = llm_bill(context, unsettled(dead, base), (), ())
     _sweep(store, dead)
     documents = dict.fromkeys(("listed", "indexed", "unchanged", "empty", "failed", "deleted", "stale"), 0)
     documents |= {"listed": changes.n_unchanged, "unchanged": changes.n_unchanged}
     units = {"total": sum(shard.n_units for shard in base.shards), "encoded": 0, "reused": 0, "removed": 0}
-    tokens = {**dict.fromkeys(("cut", "detected", "encoded", "padded_slots"), 0), "wasted": wasted}
+    tokens = {**dict.fromkeys(("cut", "detected", "encoded", "padded_slots"), 0), "wasted": wasted, **bill.tokens}
     seconds = {**dict.fromkeys(("read", "detect", "cut", "encode", "index"), 0.0), "wall": time.monotonic() - started}
-    return IngestReport(base.version, False, documents, units, tokens, 0.0, seconds, {})
+    return IngestReport(base.version, False, documents, units, tokens, bill.flops, seconds, {}, dict(bill.totals))
 
 
 def _report(outcome: Outcome, started: float) -> IngestReport:
     seconds = {**outcome.seconds, "wall": time.monotonic() - started}
     return IngestReport(
         outcome.version, outcome.published, outcome.documents, outcome.units, outcome.tokens,
-        outcome.flops + outcome.detection_flops, seconds, outcome.outcomes,
+        outcome.flops + outcome.detection_flops + outcome.llm_flops, seconds, outcome.outcomes, outcome.llm,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from models.model_files import read_json, resolve_model
 from models.settings import EncoderSettings
 from models.tokenizer import Tokenizer, load_tokenizer
 from pipelines.config import Settings
-from transforms.chunking import make_cutter, make_detection
+from transforms.chunking import ASKING, Questioning, make_cutter, make_detection
 from transforms.context import EncoderCosts, RunContext
 from transforms.extraction import extractor_identity, format_of, is_table
 from transforms.indexing.recipe import VERSION as INDEX_VERSION
@@ -19,6 +19,7 @@ from transforms.indexing.recipe import code_bytes
 from transforms.layout import expected_documents, first_document_shards, first_shards
 from transforms.listing import ListedFile, total_bytes
 from transforms.recipes import Recipe, make_recipes
+from transforms.rewriting.asking import AskingPlan, make_asking, plan_asking
 from transforms.semantic.detection import detection_encoder
 from transforms.settings import IndexSettings
 from transforms.splitting import split_document_shards, split_shards
@@ -39,18 +40,27 @@ PACKAGES = (
 
 
 def make_context(
-    settings: Settings, store: Store, base: Manifest | None, base_sha256: str, listing: Sequence[ListedFile]
+    settings: Settings,
+    store: Store,
+    base: Manifest | None,
+    base_sha256: str,
+    listing: Sequence[ListedFile],
+    share: float = 1.0,
 ) -> RunContext:
     """The context of a run that starts from `base` (None: a first run) and finds `listing`.
 
-    Raises `SettingsError` where a window or a code does not fit the encoder, and as `load_tokenizer` and
-    `encoder_identity`.
+    :param share: each worker process's share of what the run may spend on a language model.
+
+    Raises `SettingsError` where a window or a code does not fit the encoder, and as `load_tokenizer`,
+    `encoder_identity` and `plan_asking`.
     """
     tokenizer = load_tokenizer(settings.encoder)
     prompt_tokens = _prompt_tokens(settings.encoder, tokenizer)
     identity = encoder_identity(settings.encoder)
     detection = make_detection(settings.semantic, settings.encoder)
-    cutter = make_cutter(settings.chunking, tokenizer, prompt_tokens, detection)
+    plan = asking_plan(settings, share)
+    questioning = _questioning(settings, plan)
+    cutter = make_cutter(settings.chunking, tokenizer, prompt_tokens, detection, questioning)
     return RunContext(
         root=store.root,
         run=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
@@ -75,7 +85,27 @@ def make_context(
         detection_costs=encoder_costs(detection_encoder(settings.semantic, settings.encoder))
         if cutter.detects
         else EncoderCosts(),
+        pic=settings.pic,
+        boundaries=settings.boundaries,
+        asking=plan,
     )
+
+
+def asking_plan(settings: Settings, share: float = 1.0) -> AskingPlan | None:
+    """How the language model is asked, where the settings have it asked; raises as `plan_asking`."""
+    chunker = settings.chunking.chunker
+    if chunker not in ASKING:
+        return None
+    return plan_asking(settings.llm, settings.llm_server, settings.llm_budget, f"chunker = {chunker!r}", share)
+
+
+def local_questioning(settings: Settings) -> Questioning | None:
+    """How documents are asked about outside a run: answers are kept in memory, for this process alone."""
+    return _questioning(settings, asking_plan(settings))
+
+
+def _questioning(settings: Settings, plan: AskingPlan | None) -> Questioning | None:
+    return Questioning(make_asking(plan), settings.pic, settings.boundaries) if plan else None
 
 
 def _recipes(settings: Settings, encoder: Mapping[str, Any], cutter: Mapping[str, Any]) -> dict[str, Recipe]:

@@ -28,7 +28,8 @@ def show_report(report: Mapping[str, Any], root: str, console: "Console") -> Non
         ("", f"{documents['deleted']:,} deleted"),
         *outcome_pairs(report["outcomes"]),
         ("units", counts_in_words(report["units"])),
-        ("tokens", counts_in_words(report["tokens"])),
+        ("tokens", counts_in_words(_without_unused_llm(report["tokens"]))),
+        *llm_pairs(report["llm"]),
         ("FLOPs", f"{report['flops']:.3g}"),
         ("time", _times(report["seconds"])),
     ]
@@ -161,6 +162,24 @@ def outcome_pairs(outcomes: Mapping[str, int]) -> list[tuple[str, str]]:
         shown = rest.replace(":", ": ") if rest else name
         groups[group][("unit " if kind == "unit_failed" else "") + shown] = count
     return [(label, safe(counts_in_words(counts))) for label, counts in groups.items() if counts]
+
+
+def llm_pairs(llm: Mapping[str, float]) -> list[tuple[str, str]]:
+    """What a language model was asked and paid, in one line; none where none was asked.
+
+    >>> llm_pairs({"answers": 3, "retries": 1, "wasted_tokens": 0, "busy_seconds": 0.5, "usd": 0.02})
+    [('LLM', '3 answers, 1 retries, 0 wasted tokens, busy 0.5 s, 0.0200 USD')]
+    """
+    if not llm.get("answers") and not llm.get("wasted_tokens"):
+        return []
+    counted = ", ".join(
+        f"{llm[name]:,.0f} {name.replace('_', ' ')}" for name in ("answers", "retries", "wasted_tokens")
+    )
+    return [("LLM", f"{counted}, busy {llm['busy_seconds']:.1f} s, {llm['usd']:.4f} USD")]
+
+
+def _without_unused_llm(tokens: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in tokens.items() if count or not name.startswith("llm_")}
 
 
 def _n_versions(payload: Mapping[str, Any]) -> str:

@@ -64,10 +64,13 @@ class FaultyCutter:
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
-    def cut(self, snapshot: Any) -> Any:
-        if CUT_ME_NOT in snapshot.text:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def dialogue(self, source: Any) -> Any:
+        if CUT_ME_NOT in source.snapshot.text:
             raise ValueError("no way to cut this")
-        return self._inner.cut(snapshot)
+        return self._inner.dialogue(source)
 
 
 @dataclass

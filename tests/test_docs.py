@@ -116,6 +116,15 @@ def test_the_commands_of_the_page_on_semantic_cuts_run_in_order(shell):
         shell(["bash", "-euo", "pipefail", "-c"], body)
 
 
+@needs_the_pipeline
+@pytest.mark.slow
+def test_the_example_of_cutting_by_asking_runs(shell):
+    (body,) = (body for body in blocks(CHECKOUT / "docs" / "llm.md", "python") if "pipelines" in body)
+    printed = shell([sys.executable, "-c"], body)
+    assert printed.count("Published version") == 2
+    assert "similarity changes sides" in printed and "after the sentences that the model named" in printed
+
+
 EVALUATE_BLOCKS = [pair for pair in BLOCK.findall((CHECKOUT / "docs" / "evaluate.md").read_text()) if pair[0] != "json"]
 
 

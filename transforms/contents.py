@@ -152,9 +152,11 @@ def _work_for(
     """The stage at which a content enters: the first whose recipe is not the one that made it."""
     if known is None:
         assert gain is not None
-        return WorkEntry(name, index, "cut", gain.path, gain.path_row, 1, gain.n_chars, gain.former)
+        return WorkEntry(name, index, "cut", gain.path, gain.path_row, 1, gain.n_chars, gain.former, uri=gain.uri)
     if known.cut_recipe != context.cut_recipe:
-        return WorkEntry(name, index, "cut", known.snapshot_segment, known.snapshot_row, 1, known.n_chars, name)
+        uri = gain.uri if gain is not None else ""
+        place = known.snapshot_segment, known.snapshot_row
+        return WorkEntry(name, index, "cut", *place, 1, known.n_chars, name, uri=uri)
     if known.encode_recipe != context.encode_recipe:
         return WorkEntry(name, index, "encode", known.units_segment, known.units_row, known.n_units, known.n_chars)
     return None

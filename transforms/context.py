@@ -4,11 +4,20 @@ import functools
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.settings import EncoderSettings
+from models.settings import EncoderSettings, Section
 from transforms.identity import bucket, uri_bucket
 from transforms.layout import shard_of
 from transforms.recipes import Recipe
-from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings, SemanticSettings
+from transforms.rewriting.asking import AskingPlan
+from transforms.settings import (
+    BoundarySettings,
+    ChunkingSettings,
+    IndexSettings,
+    PicSettings,
+    ReadingSettings,
+    RunSettings,
+    SemanticSettings,
+)
 from transforms.store.dry import DryStore, is_dry
 from transforms.store.files import Store
 from transforms.store.manifest import DocumentShard, Manifest, Shard
@@ -29,7 +38,8 @@ class RunContext:
     """The settings, recipes and layout of one run. Small and plain, so that it travels to every worker.
 
     `base` is the version the run started from, empty for a first run. `document_shards` and `shards` are that version's
-    entries after splitting, or empty ones; their order gives the shard indexes that records are keyed by.
+    entries after splitting, or empty ones; their order gives the shard indexes that records are keyed by. `asking` is
+    there where the run asks a language model.
     """
 
     root: str
@@ -54,6 +64,9 @@ class RunContext:
     libraries: dict[str, str] = field(default_factory=dict)
     semantic: SemanticSettings = field(default_factory=SemanticSettings)
     detection_costs: EncoderCosts = EncoderCosts()
+    pic: PicSettings = field(default_factory=PicSettings)
+    boundaries: BoundarySettings = field(default_factory=BoundarySettings)
+    asking: AskingPlan | None = None
 
     @functools.cached_property
     def _document_firsts(self) -> list[int]:
@@ -74,6 +87,17 @@ class RunContext:
     @property
     def encode_recipe(self) -> str:
         return self.recipes["encode"].id
+
+    def sections(self) -> dict[str, Section]:
+        """The settings of the run that a version remembers, by section. Keys are in none of them."""
+        found: dict[str, Section] = {
+            "reading": self.reading, "chunking": self.chunking, "semantic": self.semantic, "index": self.index,
+            "run": self.limits,
+        }  # fmt: skip
+        if self.asking is not None:
+            found |= {"pic": self.pic, "boundaries": self.boundaries, "llm": self.asking.llm}
+            found |= {"llm_server": self.asking.server, "llm_budget": self.asking.budget}
+        return found
 
     def scratch(self, folder: str) -> str:
         """A folder of this run's unpublished work."""

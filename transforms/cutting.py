@@ -4,12 +4,15 @@ import hashlib
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 
 from models.flops import attention_flops, encoding_flops
 from models.tokenizer import Tokenizer
+from transforms.addresses import with_addresses
+from transforms.chunkers.protocol import Source
 from transforms.chunking import Cutter
 from transforms.context import RunContext
 from transforms.elements import CutDocument, Snapshot
@@ -18,6 +21,7 @@ from transforms.identity import unit_id, vector_id
 from transforms.ledger import DETECTION_COLUMNS
 from transforms.recipes import fingerprint
 from transforms.records import EncodeItem, Failure, Note, Record, UnitsWritten, VectorsWritten, WorkEntry, WorkItem
+from transforms.rewriting.dialogues import Dialogue, hold_all
 from transforms.scratch import read_rows as read_scratch_rows
 from transforms.scratch import write_rows
 from transforms.snapshots import snapshots_of
@@ -33,7 +37,7 @@ WORK_UNITS = pa.schema([*WORK_UNITS, *(pa.field(name, pa.float64()) for name in 
 encoded, how many units its content has, and its share of what finding the content's boundaries cost."""
 
 Row = dict[str, object]
-Source = Snapshot | list[Row]
+T = TypeVar("T")
 Keyed = tuple[int, Record]
 
 
@@ -52,6 +56,7 @@ def cut_item(context: RunContext, cutter: Cutter, tokenizer: Tokenizer, item: Wo
     A content that cannot be cut costs one `Failure`; the others of its item are not touched.
     """
     result = Cut([], [], [], {})
+    item = WorkItem(tuple(with_addresses(context, item.entries, cutter.addresses)))
     for entry, rows in cut_contents(context, cutter, item, result):
         _match_vectors(find_vectors(context, entry), entry, rows, result)
         result.rows.extend(rows)
@@ -63,21 +68,47 @@ def cut_item(context: RunContext, cutter: Cutter, tokenizer: Tokenizer, item: Wo
 def cut_contents(
     context: RunContext, cutter: Cutter, item: WorkItem, result: Cut
 ) -> Iterator[tuple[WorkEntry, list[Row]]]:
-    """The unit rows of each content of an item; failures and outcomes are added to `result`, the rows are not."""
-    for entry, source in _sources(context, item.entries):
-        try:
-            rows = _units_of(context, cutter, entry, source, result)
-        except (ValueError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
-            detail = f"{type(error).__name__}: {error}"[:500]
+    """The unit rows of each content of an item; failures and outcomes are added to `result`, the rows are not.
+
+    All contents are cut side by side, so that a language model is asked about all of them together.
+    """
+    sources = _sources(context, item.entries)
+    dialogues = (_tried(_units_of(context, cutter, entry, source, result)) for entry, source in sources)
+    made = hold_all(dialogues, cutter.ask)
+    for entry, rows in zip(item.entries, made, strict=True):
+        if isinstance(rows, Exception):
+            detail = f"{type(rows).__name__}: {rows}"[:500]
             result.failures.append(Failure("cut", "cutter_error", content_id=entry.content_id, detail=detail))
-            continue
-        if not rows:
+        elif not rows:
             result.failures.append(Failure("cut", "no_units", content_id=entry.content_id))
-            continue
-        yield entry, rows
+        else:
+            yield entry, rows
+    for note, count in cutter.take_notes().items():
+        result.outcomes[note] = result.outcomes.get(note, 0) + count
 
 
-def _sources(context: RunContext, entries: Iterable[WorkEntry]) -> Iterator[tuple[WorkEntry, Source]]:
+def _tried(dialogue: Dialogue[T]) -> Dialogue[T | Exception]:
+    """What a dialogue returns, or what it raises: then the others go on. What asking raises ends them all."""
+    try:
+        return (yield from dialogue)
+    except (ValueError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
+        return error
+
+
+def _timed(dialogue: Dialogue[T]) -> Dialogue[tuple[T, float]]:
+    """What a dialogue returns, and the CPU seconds of its own steps."""
+    seconds, results = 0.0, None
+    while True:
+        started = time.process_time()
+        try:
+            requests = dialogue.send(results)  # type: ignore[arg-type] # the first step takes None
+        except StopIteration as stop:
+            return stop.value, seconds + time.process_time() - started
+        seconds += time.process_time() - started
+        results = yield requests
+
+
+def _sources(context: RunContext, entries: Iterable[WorkEntry]) -> Iterator[tuple[WorkEntry, Snapshot | list[Row]]]:
     """What each content is made from: a snapshot to cut, or stored units to encode. A file is opened once for all."""
     for (path, stage), group in itertools.groupby(entries, lambda entry: (entry.path, entry.stage)):
         together = list(group)
@@ -107,16 +138,21 @@ def _stored_units(context: RunContext, path: str, entries: Sequence[WorkEntry]) 
         first += entry.count
 
 
-def _units_of(context: RunContext, cutter: Cutter, entry: WorkEntry, source: Source, result: Cut) -> list[Row]:
+def _units_of(
+    context: RunContext, cutter: Cutter, entry: WorkEntry, source: Snapshot | list[Row], result: Cut
+) -> Dialogue[list[Row]]:
     if not isinstance(source, Snapshot):
         return source
-    started = time.process_time()
-    document = cutter.cut(source)
-    seconds = time.process_time() - started
+    document, seconds = yield from _timed(_document(cutter, Source(source, entry.content_id, entry.uri)))
     for outcome, count in document.counts.items():
         result.outcomes[outcome] = result.outcomes.get(outcome, 0) + count
     result.outcomes[f"chunker:{document.chunker}"] = result.outcomes.get(f"chunker:{document.chunker}", 0) + 1
     return _unit_rows(context, entry, document, seconds)
+
+
+def _document(cutter: Cutter, source: Source) -> Dialogue[CutDocument]:
+    """A document's units. What rewrites them goes on in this dialogue, so that all of an item's share rounds."""
+    return (yield from cutter.dialogue(source))
 
 
 def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, seconds: float) -> list[Row]:

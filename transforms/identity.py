@@ -37,3 +37,13 @@ def bucket(hex_id: str) -> int:
 def uri_bucket(uri: str) -> int:
     """The bucket of a document's uri, 0 to 4095."""
     return bucket(hashlib.sha256(uri.encode("utf-8", "surrogatepass")).hexdigest())
+
+
+def row_uri(file: str, key: str | None, row: int, id_scope: str) -> str:
+    """The address of a table's row, by its own id where it has one.
+
+    >>> row_uri("/a.jsonl", "k", 3, "file"), row_uri("/a.jsonl", None, 3, "file"), row_uri("/a.jsonl", "k", 3, "corpus")
+    ('/a.jsonl#k', '/a.jsonl#row-3', 'k')
+    """
+    name = key if key is not None else f"row-{row}"
+    return name if id_scope == "corpus" and key is not None else f"{file}#{name}"

@@ -21,7 +21,7 @@ DETECTION_COLUMNS = (
 ZERO: Row = {
     "stage": "", "uri": "", "content_id": "", "n_documents": 0, "n_units": 0, "n_units_reused": 0, "n_tokens": 0,
     "n_padded_slots": 0, "flops": 0.0, "attention_flops": 0.0, "seconds": 0.0, "wasted_tokens": 0,
-    "wasted_seconds": 0.0,
+    "wasted_seconds": 0.0, "n_cached_tokens": 0, "n_answer_tokens": 0, "n_retries": 0, "usd": 0.0,
 }  # fmt: skip
 
 

@@ -25,6 +25,8 @@ class Outcome(msgspec.Struct, frozen=True):
     seconds: dict[str, float] = {}
     outcomes: dict[str, int] = {}
     settled_runs: tuple[str, ...] = ()
+    llm: dict[str, float] = {}
+    llm_flops: float = 0.0
 
 
 def write_outcome(context: RunContext, outcome: Outcome) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from models.errors import ConflictError
+from transforms.answers import merge_segments
 from transforms.attempts import dead_runs, spent_by, unsettled
 from transforms.context import RunContext
 from transforms.dead_letters import failure_row
@@ -15,6 +16,8 @@ from transforms.filling import merged_shards
 from transforms.gates import measure_gates
 from transforms.guards import failed_contents, failure_reasons, is_conserved, too_many_failures
 from transforms.ledger import stage_row
+from transforms.llm_bill import NOTES as LLM_NOTES
+from transforms.llm_bill import LlmBill, bill_table, llm_bill
 from transforms.outcome import Outcome, write_outcome
 from transforms.records import DocumentShardWritten, Failure, Note, Record, ShardFilled, ShardWritten
 from transforms.store.manifest import DocumentShard, FileEntry, Manifest, Shard, Training
@@ -38,17 +41,20 @@ def publish(context: RunContext, records: Iterable[Record], refused: str) -> Out
     """Publish the version that `records` describe, unless a guard or a gate forbids it. Done twice it is done once."""
     outcome = _publish(context, _sorted_out(records), refused)
     write_outcome(context, outcome)
+    if outcome.published and context.asking is not None:
+        merge_segments(context.store)
     return outcome
 
 
 def _publish(context: RunContext, parts: Parts, refused: str) -> Outcome:
     outcomes = _outcomes(context, parts)
-    draft = _summary(context, parts, outcomes)
+    bill = _llm_bill(context, parts)
+    draft = _summary(context, parts, outcomes, bill)
     refused = refused or _does_not_add_up(parts, outcomes)
     refused = refused or too_many_failures(context, outcomes["failed"], outcomes["listed"], failure_reasons(outcomes))
     if refused:
         return msgspec.structs.replace(draft, refused=refused)
-    manifest = _manifest(context, parts, draft)
+    manifest = _manifest(context, parts, draft, bill)
     floor = context.index.min_recall_at_10
     recall = manifest.gates.recall_at_10
     if recall is not None and recall < floor:
@@ -129,7 +135,8 @@ def _outcomes(context: RunContext, parts: Parts) -> dict[str, int]:
     for outcomes in [record.outcomes for record in parts.documents] + [record.outcomes for record in parts.written]:
         totals.update(outcomes)
     for note in parts.notes:
-        totals[note.outcome] += note.count
+        if note.outcome not in LLM_NOTES:
+            totals[note.outcome] += note.count
     failed = failed_contents(parts.failures)
     for failure in parts.failures:
         if failure.content_id not in failed:
@@ -145,7 +152,12 @@ def _leave_out_unlisted(totals: Counter[str]) -> None:
         totals["unchanged"] = 0
 
 
-def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int]) -> Outcome:
+def _llm_bill(context: RunContext, parts: Parts) -> LlmBill:
+    dead = unsettled(dead_runs(context.store, context.run), context.base_manifest())
+    return llm_bill(context, dead, parts.notes, [entry for record in parts.documents for entry in record.ledger])
+
+
+def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int], bill: LlmBill) -> Outcome:
     totals: Counter[str] = Counter()
     for record in parts.written:
         totals.update(record.totals)
@@ -168,6 +180,7 @@ def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int]) -> 
             "encoded": int(totals["tokens_encoded"]),
             "padded_slots": int(totals["padded_slots"]),
             "wasted": int(wasted),
+            **bill.tokens,
         },
         flops=totals["flops"],
         detection_flops=totals["flops_detect"],
@@ -180,10 +193,12 @@ def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int]) -> 
         },
         outcomes=dict(outcomes),
         settled_runs=dead,
+        llm=dict(bill.totals),
+        llm_flops=bill.flops,
     )
 
 
-def _manifest(context: RunContext, parts: Parts, draft: Outcome) -> Manifest:
+def _manifest(context: RunContext, parts: Parts, draft: Outcome, bill: LlmBill) -> Manifest:
     shards = list(merged_shards(context, parts.written))
     for record in parts.filled:
         shards[record.index] = record.shard
@@ -201,13 +216,7 @@ def _manifest(context: RunContext, parts: Parts, draft: Outcome) -> Manifest:
         created_at=context.started_at,
         recipes=recipes,
         encoder={"settings": context.encoder.model_dump(), "identity": context.encoder_identity},
-        settings={
-            "reading": context.reading.model_dump(mode="json"),
-            "chunking": context.chunking.model_dump(mode="json"),
-            "semantic": context.semantic.model_dump(mode="json"),
-            "index": context.index.model_dump(mode="json"),
-            "run": context.limits.model_dump(mode="json"),
-        },
+        settings={name: section.model_dump(mode="json") for name, section in context.sections().items()},
         document_shards=tuple(documents),
         shards=tuple(shards),
         training=training,
@@ -215,13 +224,14 @@ def _manifest(context: RunContext, parts: Parts, draft: Outcome) -> Manifest:
         documents=draft.documents,
         units=draft.units,
         tokens=draft.tokens,
-        flops={"encode": draft.flops, "detect": draft.detection_flops},
+        flops={"encode": draft.flops, "detect": draft.detection_flops, "llm": draft.llm_flops},
         seconds=draft.seconds,
         outcomes=draft.outcomes,
-        ledger=_ledger(context, parts, draft),
+        ledger=_ledger(context, parts, draft, bill),
         failures=_failures(context, parts),
         libraries=context.libraries,
         settled_runs=draft.settled_runs,
+        llm=draft.llm,
     )
 
 
@@ -239,12 +249,12 @@ def _version(context: RunContext, documents: Sequence[DocumentShard], shards: Se
     return f"{number:06d}-{digest[:12]}"
 
 
-def _ledger(context: RunContext, parts: Parts, draft: Outcome) -> tuple[FileEntry, ...]:
+def _ledger(context: RunContext, parts: Parts, draft: Outcome, bill: LlmBill) -> tuple[FileEntry, ...]:
     entries = [entry for record in parts.documents for entry in record.ledger]
     entries += [entry for record in parts.written for entry in record.ledger]
     index = stage_row("index", n_units=draft.units["total"], seconds=draft.seconds["index"])
     waste = stage_row("encode", wasted_tokens=draft.tokens["wasted"])
-    entries.append(write_table(context.store, "ledger/run", pa.concat_tables([index, waste])))
+    entries.append(write_table(context.store, "ledger/run", pa.concat_tables([index, waste, bill_table(bill)])))
     return tuple(entries)
 
 

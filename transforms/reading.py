@@ -15,6 +15,7 @@ from transforms.changes import DUPLICATE
 from transforms.context import RunContext
 from transforms.elements import Snapshot
 from transforms.extraction import Extracted, content_id, extract_file, format_of, is_table
+from transforms.identity import row_uri
 from transforms.listing import stat_file
 from transforms.recipes import fingerprint
 from transforms.records import (
@@ -220,8 +221,7 @@ def _metadata(metadata: Mapping[str, str], max_bytes: int) -> str:
 
 
 def _row_uri(context: RunContext, file: str, extracted: Extracted) -> str:
-    key = extracted.key if extracted.key is not None else f"row-{extracted.row}"
-    return key if context.reading.id_scope == "corpus" and extracted.key is not None else f"{file}#{key}"
+    return row_uri(file, extracted.key, extracted.row, context.reading.id_scope)
 
 
 def _open(file: str) -> BinaryIO:

@@ -147,7 +147,10 @@ class Several(Record, frozen=True):
 
 
 class WorkEntry(Record, frozen=True):
-    """One content to cut (`path` is a file of snapshots) or only to encode (`path` is a segment of units)."""
+    """One content to cut (`path` is a file of snapshots) or only to encode (`path` is a segment of units).
+
+    `uri` names the document that brought it, if one of this run did.
+    """
 
     content_id: str
     shard: int
@@ -158,6 +161,7 @@ class WorkEntry(Record, frozen=True):
     n_chars: int
     former: str = ""
     leftovers: tuple[str, ...] = ()
+    uri: str = ""
 
 
 class WorkItem(Record, frozen=True):

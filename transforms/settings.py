@@ -38,8 +38,10 @@ class ChunkingSettings(Section):
     """How a document is cut into units."""
 
     chunker: Annotated[
-        Literal["auto", "fixed", "recursive", "structural", "semantic"],
-        Field(description="auto picks structural where the document has markup and recursive elsewhere"),
+        Literal["auto", "fixed", "recursive", "structural", "semantic", "pic", "llm"],
+        Field(
+            description="auto picks structural where the document has markup and recursive elsewhere; pic and llm ask a language model"
+        ),
     ] = "auto"
     window_tokens: Annotated[
         int | None,
@@ -143,6 +145,42 @@ class SemanticSettings(Section):
             "iqr": self.threshold_iqrs,
             "gradient": self.gradient_percentile,
         }[self.threshold]
+
+
+class PicSettings(Section):
+    """How `chunker = pic` labels sentences by their nearness to a summary."""
+
+    pic_min_chars: Annotated[
+        int, Field(ge=0, description="shorter documents are one run, and no summary is asked for")
+    ] = 2000
+    pic_min_sentences: Annotated[
+        int, Field(ge=1, description="documents of fewer sentences are one run, and no summary is asked for")
+    ] = 8
+    pic_min_spread: Annotated[
+        float,
+        Field(ge=0, le=2, description="where the sentences' similarities differ by less, the document is one run"),
+    ] = 0.1
+    query_log: Annotated[
+        str | None,
+        Field(
+            description="CSV file of lines address,question, readable on the workers too; the mean of a document's real questions takes the place of its summary"
+        ),
+    ] = None
+
+
+class BoundarySettings(Section):
+    """Which documents `chunker = llm` has a language model cut."""
+
+    traffic: Annotated[
+        str | None,
+        Field(
+            description="CSV file of lines address,number, readable on the workers too; none has every document cut by the model"
+        ),
+    ] = None
+    busiest_share: Annotated[
+        float,
+        Field(ge=0, le=1, description="share of the documents in traffic, the busiest, that the model cuts"),
+    ] = 0.2
 
 
 class IndexSettings(Section):

@@ -16,7 +16,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from models.tokenizer import Tokenizer, load_tokenizer
 from transforms.changes import read_changes
-from transforms.chunking import Cutter, make_cutter, make_detection
+from transforms.chunking import Cutter, Questioning, make_cutter, make_detection
 from transforms.columns import strings
 from transforms.contents import plan_shard, write_content_changes
 from transforms.context import RunContext
@@ -25,6 +25,7 @@ from transforms.documents import load_documents, merged, resolve
 from transforms.documents_writing import write_documents
 from transforms.filling import fill_shard, plan_fills
 from transforms.guards import add_up, count_documents, failed_contents, refusal
+from transforms.hints import cutting_hints, resource_hints
 from transforms.publishing import publish
 from transforms.reading import read_gone, read_item
 from transforms.records import (
@@ -43,6 +44,7 @@ from transforms.records import (
     one_by_one,
     taken_together,
 )
+from transforms.rewriting.asking import make_asking
 from transforms.shards import write_shard
 from transforms.work import CHARS_PER_TOKEN, WorkPacker
 from transforms.work_vectors import is_of_recipe, read_leftover
@@ -222,7 +224,10 @@ class CutUnits(beam.PTransform):
             items
             | "IfAdmitted" >> beam.Filter(_admitted, AsSingleton(self.verdict)).with_output_types(Record)
             | "SpreadWork" >> beam.Reshuffle()
-            | "Cut" >> beam.ParDo(_CutUnits(self.context)).with_outputs(NOTES, FAILURES, ITEMS, main="places")
+            | "Cut"
+            >> beam.ParDo(_CutUnits(self.context))
+            .with_resource_hints(**cutting_hints(self.context))
+            .with_outputs(NOTES, FAILURES, ITEMS, main="places")
         )
         places = cut["places"] | "Places" >> beam.Map(_same).with_output_types(Keyed)
         return (
@@ -260,7 +265,7 @@ class _CutUnits(beam.DoFn):
 
 
 class _Tools:
-    """A tokenizer and a cutter, one pair a process."""
+    """A tokenizer and a cutter with its language model, one of each a process."""
 
     def __init__(self, context: RunContext) -> None:
         self.tokenizer: Tokenizer = load_tokenizer(context.encoder)
@@ -269,8 +274,11 @@ class _Tools:
 
 def cutter_for(context: RunContext, tokenizer: Tokenizer) -> Cutter:
     """The cutter that the run's settings ask for."""
-    detection = make_detection(context.semantic, context.encoder)
-    return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection)
+    detection, questioning = make_detection(context.semantic, context.encoder), None
+    if context.asking is not None:
+        asking = make_asking(context.asking, context.store, context.run)
+        questioning = Questioning(asking, context.pic, context.boundaries)
+    return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection, questioning)
 
 
 @dataclass
@@ -285,10 +293,12 @@ class EncodeUnits(beam.PTransform):
 
         from transforms.embedding import EncoderHandler
 
+        chosen = self.context.encoder
+        hints = resource_hints(chosen.encoder_accelerator, chosen.encoder_min_ram_gb)
         encoded = (
             items
             | "SpreadItems" >> beam.Reshuffle()
-            | "Encode" >> RunInference(EncoderHandler(self.context))
+            | "Encode" >> RunInference(EncoderHandler(self.context)).with_resource_hints(**hints)
             | "Sort" >> beam.FlatMap(_sort_encoded).with_outputs(NOTES, FAILURES, main="places")
         )
         return (

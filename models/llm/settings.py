@@ -52,6 +52,13 @@ class LlmSettings(Section):
         int | None,
         Field(gt=0, description="tokens of prompt and answer together (max_model_len); none takes the model's own"),
     ] = None
+    llm_parameters: Annotated[
+        int | None,
+        Field(
+            gt=0,
+            description="parameters without embedding tables, for FLOPs; none counts them in the files that vLLM loads and leaves those of an endpoint unknown",
+        ),
+    ] = None
     llm_prompt_prefix: Annotated[
         str, Field(description="text in front of every prompt of the completions api, such as <bos>")
     ] = ""
@@ -98,6 +105,15 @@ class LlmServerSettings(Section):
     llm_chat_template: Annotated[
         str | None, Field(description="file with a chat template, for a model without one")
     ] = None
+    llm_accelerator: Annotated[
+        str | None,
+        Field(
+            description="accelerator of the workers that run vLLM, as Beam's hint names it, such as type:nvidia-l4;count:1;install-nvidia-driver"
+        ),
+    ] = None
+    llm_min_ram_gb: Annotated[
+        float | None, Field(gt=0, description="memory of the workers that run vLLM at least, as a hint to the runner")
+    ] = None
     llm_start_seconds: Annotated[float, Field(gt=0, description="longest the server may take to load the model")] = (
         1800.0
     )
@@ -117,6 +133,13 @@ class LlmBudgetSettings(Section):
     usd_per_gpu_hour: Annotated[float, Field(ge=0, description="price of one device for an hour")] = 0.0
     budget_usd: Annotated[
         float | None, Field(ge=0, description="money after which the run ends; none sets no limit")
+    ] = None
+    budget_processes: Annotated[
+        int | None,
+        Field(
+            gt=0,
+            description="worker processes that share the budget; none takes direct_num_workers, parallelism or max_num_workers of the runner",
+        ),
     ] = None
     budget_gpu_hours: Annotated[
         float | None, Field(ge=0, description="device hours after which the run ends; none sets no limit")

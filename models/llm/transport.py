@@ -1,6 +1,7 @@
 """HTTP to one endpoint: a whole response within its time and size, or `Trouble`."""
 
 import asyncio
+import logging
 
 import httpx2
 
@@ -8,6 +9,9 @@ from models.llm import wire
 from models.llm.records import BAD_RESPONSE, REFUSED, TIMED_OUT, UNAVAILABLE, Request
 from models.llm.settings import LlmSettings
 from models.llm.wire import Endpoint
+
+# It says a line for every request, of which a run sends millions.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 _CONNECT_SECONDS = 10.0
 _PROBE_SECONDS = 5.0

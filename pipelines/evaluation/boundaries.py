@@ -26,7 +26,7 @@ from transforms.settings import ChunkingSettings, SemanticSettings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from transforms.chunking import Cutter
+    from transforms.chunking import Cutter, Questioning
 
 MARK = "========"
 MAX_TEXT_BYTES = 64 * 1024 * 1024
@@ -117,8 +117,11 @@ def measure_boundaries(
     encoder: EncoderSettings,
     level: int | None = None,
     semantic: SemanticSettings | None = None,
+    questioning: "Questioning | None" = None,
 ) -> BoundaryReport:
     """The cuts of a chunker against the marked texts in `folder`, of which sections down to `level` count.
+
+    `questioning` is needed by the chunkers that ask a language model.
 
     :raises SettingsError: the folder has no marked text, or the settings cannot work together.
     """
@@ -128,7 +131,8 @@ def measure_boundaries(
     tokenizer = load_tokenizer(encoder)
     prompt = encoder_prompts(encoder)[0]
     prompt_tokens = int(tokenizer.count([prompt])[0]) if prompt else 0
-    cutter = make_cutter(chunking, tokenizer, prompt_tokens, make_detection(semantic or SemanticSettings(), encoder))
+    detection = make_detection(semantic or SemanticSettings(), encoder)
+    cutter = make_cutter(chunking, tokenizer, prompt_tokens, detection, questioning)
     measured = [_measure(cutter, text) for text in read_marked_texts(folder, level)]
     results = [result for _, result, _ in measured if result]
     if not results:

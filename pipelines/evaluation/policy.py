@@ -32,15 +32,20 @@ class CutCorpus:
 
 def cut_corpus(settings: Settings, corpus: Corpus) -> CutCorpus:
     """The units of every different text, as `settings` cut them."""
+    from pipelines.run_context import local_questioning
+    from transforms.chunkers.protocol import Source
     from transforms.chunking import make_cutter, make_detection
+    from transforms.rewriting.dialogues import hold_all
 
     tokenizer, prompt = load_tokenizer(settings.encoder), encoder_prompts(settings.encoder)[0]
     prompt_tokens = int(tokenizer.count([prompt])[0]) if prompt else 0
     detection = make_detection(settings.semantic, settings.encoder)
-    cutter = make_cutter(settings.chunking, tokenizer, prompt_tokens, detection)
+    cutter = make_cutter(settings.chunking, tokenizer, prompt_tokens, detection, local_questioning(settings))
+    uris = {content_id: uri for uri, content_id in sorted(corpus.contents_by_uri.items(), reverse=True)}
+    sources = [Source(snapshot, name, uris.get(name, "")) for name, snapshot in corpus.snapshots.items()]
+    documents = hold_all(map(cutter.dialogue, sources), cutter.ask)
     rows, inputs, outcomes = [], [], Counter[str]()
-    for code, (content_id, snapshot) in enumerate(corpus.snapshots.items()):
-        cut = cutter.cut(snapshot)
+    for code, (content_id, cut) in enumerate(zip(corpus.snapshots, documents, strict=True)):
         outcomes.update(cut.counts)
         for unit in cut.units:
             name = unit_id(content_id, "", unit.start, unit.end, unit.text, "")

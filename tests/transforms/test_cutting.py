@@ -56,7 +56,11 @@ def test_one_text_that_cannot_be_cut_costs_its_item_nothing(mill):
 
 
 def test_a_text_that_gives_no_unit_is_a_dead_letter(mill, monkeypatch):
-    monkeypatch.setattr(FaultyCutter, "cut", lambda self, snapshot: CutDocument((), "fixed", {"blank_windows": 2}))
+    def nothing(self, source):
+        return CutDocument((), "fixed", {"blank_windows": 2})
+        yield
+
+    monkeypatch.setattr(FaultyCutter, "dialogue", nothing)
     mill.write("a.txt", "text")
     turn = mill.run()
     assert [f.reason for f in turn.failures] == ["no_units"]
@@ -78,10 +82,10 @@ def test_stored_units_alone_are_read_for_a_new_encoder(mill, monkeypatch):
     mill.write("a.txt", "text " * 100)
     mill.run()
 
-    def never(self, snapshot):
+    def never(self, source):
         raise AssertionError("cut again")
 
-    monkeypatch.setattr(FaultyCutter, "cut", never)
+    monkeypatch.setattr(FaultyCutter, "dialogue", never)
     before = [unit["unit_id"] for unit in mill.live_units()]
     turn = mill.run(hashing_dimension=16, accept_recipe_change=True)
     assert turn.outcome.units["encoded"] == len(before)

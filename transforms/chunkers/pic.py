@@ -4,8 +4,25 @@ The summary's vector stands in for the questions to come. A label says on which 
 lies; it is metadata, never a judgement of usefulness.
 """
 
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+
+from transforms.chunkers.explaining import Explanation, Sentence
+from transforms.chunkers.fitting import Fitter
+from transforms.chunkers.measuring import MeasuredText
+from transforms.chunkers.protocol import Piece, Source
+from transforms.chunkers.runs import run_pieces
+from transforms.chunkers.sentence_spans import Sentences, own_sentences
+from transforms.rewriting.asking import Asking
+from transforms.rewriting.dialogues import Dialogue
+from transforms.rewriting.prompts import Prompt
+from transforms.rewriting.queries import Questions
+from transforms.rewriting.summaries import summarise
+from transforms.semantic.detection import Detector
+from transforms.settings import PicSettings
 
 VERSION = 1
 
@@ -49,3 +66,90 @@ def cuts(is_near: NDArray[np.bool_]) -> NDArray[np.int64]:
     [2, 3]
     """
     return np.flatnonzero(is_near[1:] != is_near[:-1]) + 1
+
+
+class Scored(NamedTuple):
+    """Sentences with their similarity to `anchor`, float64 (n,), and their labels, bool (n,).
+
+    Without an anchor the similarities are zeros, and all labels equal.
+    """
+
+    sentences: Sentences
+    similarity: NDArray[np.float64]
+    is_near: NDArray[np.bool_]
+    anchor: str
+
+
+@dataclass(frozen=True)
+class PicChunker:
+    """Cuts where sentences change sides of the document's mean similarity to its summary, or to its real questions.
+
+    Small documents, those without an anchor and those whose sentences are all alike are one run, each of them counted.
+    """
+
+    detector: Detector
+    settings: PicSettings
+    asking: Asking
+    prompt: Prompt
+    window: int
+    overlap: int = 0
+    questions: Questions = field(default_factory=dict)
+    name = "pic"
+    max_context_tokens = 0
+
+    def cut_by_asking(self, source: Source, measured: MeasuredText, fitter: Fitter) -> Dialogue[list[Piece]]:
+        scored = yield from self._score(source, measured)
+        firsts = scored.sentences.firsts[cuts(scored.is_near)].tolist()
+        measured.counts["no_separation"] += bool(scored.anchor) and not firsts
+        return list(run_pieces(source.snapshot, measured, fitter, firsts, self.window, self.overlap))
+
+    def explain_by_asking(self, source: Source, measured: MeasuredText) -> Dialogue[Explanation]:
+        """Every sentence with its similarity and label; the threshold is the mean."""
+        sentences, similarity, is_near, anchor = yield from self._score(source, measured)
+        ends = set((cuts(is_near) - 1).tolist())
+        rows = tuple(
+            Sentence(
+                *sentences.span(row),
+                int(sentences.n_tokens[row]),
+                float(similarity[row]) if anchor else None,
+                row in ends,
+                ("near" if is_near[row] else "far") if anchor else "",
+            )
+            for row in range(len(sentences))
+        )
+        return Explanation(self.name, "similarity", float(similarity.mean()) if anchor else None, rows, anchor)
+
+    def _score(self, source: Source, measured: MeasuredText) -> Dialogue[Scored]:
+        sentences = Sentences(source.snapshot, measured, self.detector.tokenizer, self.detector.room_tokens)
+        n = len(sentences)
+        anchors = yield from self._anchors(source, measured)
+        if not anchors:
+            return Scored(sentences, np.zeros(n), np.ones(n, np.bool_), "")
+        found = self.detector.encode([*sentences.texts, *anchors])
+        measured.detection = found.cost
+        measured.counts["detections_without_vector"] += int((~found.valid).sum())
+        measured.counts["over_limit_detections"] += found.n_over_limit
+        anchor = found.vectors[n:].astype(np.float64).mean(axis=0)
+        measured.counts["zero_anchors"] += not anchor.any()
+        similarity = similarities(found.vectors[:n], anchor)
+        return Scored(sentences, similarity, labels(similarity, self.settings.pic_min_spread), " ".join(anchors))
+
+    def _anchors(self, source: Source, measured: MeasuredText) -> Dialogue[tuple[str, ...]]:
+        """What stands for the questions to come: real ones, else the summary; nothing for a small document."""
+        text, spans = source.snapshot.text, own_sentences(source.snapshot)
+        if len(text) < self.settings.pic_min_chars or len(spans) < self.settings.pic_min_sentences:
+            measured.counts["below_pic_size"] += 1
+            return ()
+        if questions := self.questions.get(source.uri):
+            measured.counts["anchored_on_questions"] += 1
+            return questions
+        summary = yield from summarise(
+            text,
+            spans,
+            self.prompt,
+            context_tokens=self.asking.context_tokens,
+            count_tokens=self.asking.count_tokens,
+            owner=source.content_id,
+        )
+        measured.counts.update(summary.counts)
+        return (summary.text,) if summary.text else ()

@@ -1,11 +1,13 @@
 """What a cutting algorithm is."""
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
+from transforms.chunkers.explaining import Explanation
 from transforms.chunkers.fitting import Fitter
 from transforms.chunkers.measuring import MeasuredText
 from transforms.elements import Snapshot
+from transforms.rewriting.dialogues import Dialogue
 
 
 class Piece(NamedTuple):
@@ -37,3 +39,34 @@ class Chunker(Protocol):
 
     def cut(self, snapshot: Snapshot, measured: MeasuredText, fitter: Fitter) -> Iterator[Piece]:
         """Yields the pieces, whose spans are those that `fitter` leaves; `measured` collects counts."""
+
+
+class Source(NamedTuple):
+    """What is cut: a snapshot, the id of its content, which the bill names, and the address of one document with it."""
+
+    snapshot: Snapshot
+    content_id: str = ""
+    uri: str = ""
+
+
+@runtime_checkable
+class AskingChunker(Protocol):
+    """A chunker that asks a language model, as a dialogue, so that many documents are asked about together."""
+
+    @property
+    def name(self) -> str:
+        """As of `Chunker`."""
+
+    @property
+    def window(self) -> int:
+        """As of `Chunker`."""
+
+    @property
+    def max_context_tokens(self) -> int:
+        """As of `Chunker`."""
+
+    def cut_by_asking(self, source: Source, measured: MeasuredText, fitter: Fitter) -> Dialogue[list[Piece]]:
+        """A dialogue that returns the pieces, of which holds what holds of those of `Chunker.cut`."""
+
+    def explain_by_asking(self, source: Source, measured: MeasuredText) -> Dialogue[Explanation]:
+        """A dialogue that returns every sentence with what decided about it."""

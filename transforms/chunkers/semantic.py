@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transforms.chunkers.explaining import Explanation, Sentence
 from transforms.chunkers.fitting import Fitter
-from transforms.chunkers.headings import HeadingPaths
 from transforms.chunkers.measuring import MeasuredText
-from transforms.chunkers.packing import Packer
 from transforms.chunkers.protocol import Piece
+from transforms.chunkers.runs import run_pieces
 from transforms.chunkers.sentence_spans import Sentences
 from transforms.elements import Snapshot
 from transforms.semantic.detection import Detector
@@ -43,13 +41,7 @@ class SemanticChunker:
         firsts = sentences.firsts[1:][found.is_cut]
         if not len(firsts) and len(sentences) > 1:
             measured.counts["no_separation"] += 1
-        headings = HeadingPaths(snapshot, measured.counts)
-        packer = Packer(measured, self.window, self.overlap)
-        for first, end in pairwise([0, *firsts.tolist(), measured.n_tokens]):
-            spans = list(packer.pack(first, end))
-            measured.counts["runs_over_cap"] += len(spans) > 1 and len(firsts) > 0
-            for start, stop in fitter.fit(spans):
-                yield Piece(start, stop, heading_path=headings.at(start))
+        yield from run_pieces(snapshot, measured, fitter, firsts.tolist(), self.window, self.overlap)
 
     def explain(self, snapshot: Snapshot, measured: MeasuredText) -> Explanation:
         """Every sentence with the distance behind it, and whether a cut was made there."""

@@ -63,6 +63,11 @@ class Sentences:
                 yield start + first
 
 
+def own_sentences(snapshot: Snapshot) -> list[tuple[int, int]]:
+    """The sentences [start, end) of a snapshot, whatever any encoder reads: what a language model is shown."""
+    return [(start, end) for start, end in split_sentences(snapshot.text, _block_edges(snapshot)).tolist()]
+
+
 def _block_edges(snapshot: Snapshot) -> list[int]:
     return [edge for block in snapshot.blocks if block.kind != "page" for edge in (block.start, block.end)]
 

@@ -84,6 +84,7 @@ class Gates(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True):
     """Everything a reader or the next run needs to know of a version.
 
+    `llm` sums up what a language model was asked and paid, beside its tokens and FLOPs, which stand with the others.
     `settled_runs` are the interrupted runs whose waste is in the ledger of this version or of one before it.
     """
 
@@ -108,6 +109,7 @@ class Manifest(msgspec.Struct, frozen=True):
     failures: tuple[FileEntry, ...]
     libraries: dict[str, str]
     settled_runs: tuple[str, ...] = ()
+    llm: dict[str, float] = {}
     format: int = FORMAT
 
     def files(self) -> list[FileEntry]:

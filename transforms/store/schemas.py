@@ -127,9 +127,17 @@ LEDGER = _schema(
         ("seconds", pa.float64()),
         ("wasted_tokens", pa.int64()),
         ("wasted_seconds", pa.float64()),
+        ("n_cached_tokens", pa.int64()),
+        ("n_answer_tokens", pa.int64()),
+        ("n_retries", pa.int64()),
+        ("usd", pa.float64()),
     ]
 )
-"""One row per stage and document (or content). Sums over it are the bill."""
+"""One row per stage and document (or content). Sums over it are the bill.
+
+The last four columns are those of a language model, for which `n_tokens` counts prompt tokens; cached ones are among
+them.
+"""
 
 ANSWERS = _schema(
     [

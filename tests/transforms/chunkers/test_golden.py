@@ -10,16 +10,29 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from models.llm.records import Answer
 from models.settings import EncoderSettings
 from models.tokenizer import HashingTokenizer
-from transforms.chunking import make_cutter, make_detection
+from transforms.chunking import Questioning, make_cutter, make_detection
 from transforms.extraction.markdown import extract_markdown
-from transforms.settings import ChunkingSettings, SemanticSettings
+from transforms.rewriting.asking import Asking, estimated_tokens
+from transforms.settings import ChunkingSettings, PicSettings, SemanticSettings
 
 STORED = Path(__file__).with_name("golden_units.json")
-CHUNKERS = ("fixed", "recursive", "structural", "semantic")
+CHUNKERS = ("fixed", "recursive", "structural", "semantic", "pic", "llm")
 DETECTION = make_detection(
     SemanticSettings(threshold_percentile=60.0, min_run_sentences=2), EncoderSettings(encoder="hashing")
+)
+
+
+def answer(request):
+    text = json.dumps({"cut_after": [2, 5, 6]}) if request.schema else "Take the package; the fee is 5.20 €."
+    return Answer(text)
+
+
+QUESTIONING = Questioning(
+    Asking(lambda requests: [answer(request) for request in requests], {}, 2048, estimated_tokens),
+    PicSettings(pic_min_chars=0, pic_min_sentences=1, pic_min_spread=0.0),
 )
 SOURCE = (
     "Lead text. It says, in short: nothing!\n\n# Guide\n\n## Install\n\n"
@@ -40,7 +53,7 @@ def current() -> dict[str, object]:
             chosen = ChunkingSettings(
                 chunker=chunker, window_tokens=30, overlap_tokens=overlap, min_tokens=8, max_context_tokens=24
             )
-            cutter = make_cutter(chosen, HashingTokenizer(), detection=DETECTION)
+            cutter = make_cutter(chosen, HashingTokenizer(), detection=DETECTION, questioning=QUESTIONING)
             document = cutter.cut(extract_markdown(SOURCE))
             seen = {"units": document.units, "chunker": document.chunker, "counts": document.counts}
             found[f"{chunker}-{overlap}"] = {

@@ -1,5 +1,8 @@
 """What holds for every chunker, tokenizer and text."""
 
+import json
+import random
+
 import numpy as np
 import pytest
 import regex
@@ -9,13 +12,15 @@ from strategies import snapshots
 
 from models.encoder import load_encoder
 from models.fakes import RandomEncoder
+from models.llm.records import OVER_CONTEXT, Answer, LlmFailure
 from models.settings import EncoderSettings
-from transforms.chunking import Detection, make_cutter
+from transforms.chunking import Detection, Questioning, make_cutter
 from transforms.elements import Snapshot
+from transforms.rewriting.asking import Asking, estimated_tokens
 from transforms.semantic.detection import Detector
-from transforms.settings import ChunkingSettings, SemanticSettings
+from transforms.settings import ChunkingSettings, PicSettings, SemanticSettings
 
-CHUNKERS = ["fixed", "recursive", "structural", "auto", "semantic"]
+CHUNKERS = ["fixed", "recursive", "structural", "auto", "semantic", "pic", "llm"]
 HASHING = EncoderSettings(encoder="hashing", max_input_tokens=24)
 
 
@@ -49,6 +54,37 @@ def detections(draw):
     return Detection(chosen, Detector(HASHING, load))
 
 
+@st.composite
+def questionings(draw):
+    """Models that answer at random: nonsense, numbers that may be right, a summary, nothing, or not at all."""
+    model = RandomModel(draw(st.integers(0, 2**32)))
+    asking = Asking(model.ask, {"kind": "random"}, draw(st.sampled_from([600, 1200, 8192])), estimated_tokens)
+    pic = PicSettings(
+        pic_min_chars=draw(st.sampled_from([0, 20])),
+        pic_min_sentences=draw(st.sampled_from([1, 3])),
+        pic_min_spread=draw(st.sampled_from([0.0, 0.5])),
+    )
+    return Questioning(asking, pic)
+
+
+class RandomModel:
+    """Answers each prompt in its own way, and always in the same."""
+
+    def __init__(self, seed):
+        self._seed = seed
+
+    def ask(self, requests):
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request):
+        chance = random.Random(f"{self._seed} {request.messages}")
+        numbers = [chance.randint(-1, 12) for _ in range(chance.randint(0, 4))]
+        words = chance.sample(request.messages[-1].content.split() or ["none"], 1)
+        texts = ["", "{", json.dumps({"cut_after": numbers}), json.dumps({"cut_after": sorted(set(numbers))})]
+        answers = [*map(Answer, [*texts, " ".join(words)]), LlmFailure(OVER_CONTEXT), Answer("[1", is_cut=True)]
+        return chance.choice(answers)
+
+
 @pytest.mark.parametrize("name", ["hashing", "minilm", "foreign", "tiktoken"])
 @pytest.mark.parametrize("chunker", CHUNKERS)
 @settings(max_examples=50, deadline=None)
@@ -56,9 +92,10 @@ def detections(draw):
 def test_every_chunker_keeps_every_promise(tokenizers, chunker, name, snapshot, data):
     tokenizer = tokenizers[name]
     chosen = data.draw(chunking_settings(chunker))
-    detection = data.draw(detections()) if chunker == "semantic" else None
-    cut = make_cutter(chosen, tokenizer, detection=detection).cut(snapshot)
-    assert cut == make_cutter(chosen, tokenizer, detection=detection).cut(snapshot)
+    asked = {"detection": data.draw(detections()) if chunker in ("semantic", "pic") else None}
+    asked["questioning"] = data.draw(questionings()) if chunker in ("pic", "llm") else None
+    cut = make_cutter(chosen, tokenizer, **asked).cut(snapshot)
+    assert cut == make_cutter(chosen, tokenizer, **asked).cut(snapshot)
     check_spans(snapshot, cut.units)
     check_coverage(snapshot, cut, tokenizer)
     check_tokens(cut, chosen.window_tokens, tokenizer)
@@ -72,8 +109,9 @@ def test_every_chunker_keeps_every_promise(tokenizers, chunker, name, snapshot, 
 def test_windows_of_another_tokenizer_keep_the_encoders_limit(tokenizers, chunker, name, snapshot, data):
     chosen = data.draw(chunking_settings(chunker)).model_copy(update={"budget_tokenizer": "tiktoken:cl100k_base"})
     tokenizer = SmallInput(tokenizers[name], data.draw(st.sampled_from([12, 30, 256])))
-    detection = data.draw(detections()) if chunker == "semantic" else None
-    cut = make_cutter(chosen, tokenizer, detection=detection).cut(snapshot)
+    asked = {"detection": data.draw(detections()) if chunker in ("semantic", "pic") else None}
+    asked["questioning"] = data.draw(questionings()) if chunker in ("pic", "llm") else None
+    cut = make_cutter(chosen, tokenizer, **asked).cut(snapshot)
     check_spans(snapshot, cut.units)
     check_coverage(snapshot, cut, tokenizer)
     check_tokens(cut, 256, tokenizer)

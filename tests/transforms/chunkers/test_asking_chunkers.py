@@ -1,0 +1,121 @@
+"""PIC and LLM boundaries on answers that are scripted: where they cut, what they count, what they explain."""
+
+import json
+
+from asking_models import Asked
+
+from models.encoder import load_encoder
+from models.llm.records import OVER_CONTEXT, LlmFailure
+from models.settings import EncoderSettings
+from models.tokenizer import HashingTokenizer
+from transforms.chunking import Detection, Questioning, make_cutter
+from transforms.elements import Block, Snapshot
+from transforms.rewriting.asking import Asking, estimated_tokens
+from transforms.semantic.detection import Detector
+from transforms.settings import BoundarySettings, ChunkingSettings, PicSettings, SemanticSettings
+
+CATS, BANKS = "The cat slept on the warm sill. " * 3, "Markets fell when banks raised rates. " * 3
+TEXT = (CATS + BANKS + CATS).strip()
+SUMMARY = "The cat slept on the sill."
+HASHING = EncoderSettings(encoder="hashing")
+
+
+def cutter(chunker, reply, window=100, boundaries=None, **pic):
+    asked = Asked(reply)
+    chosen = {"pic_min_chars": 0, "pic_min_sentences": 1, **pic}
+    questioning = Questioning(
+        Asking(asked, {"kind": "scripted"}, 4096, estimated_tokens),
+        PicSettings(**chosen),
+        boundaries or BoundarySettings(),
+    )
+    detection = Detection(SemanticSettings(), Detector(HASHING, load_encoder))
+    settings = ChunkingSettings(chunker=chunker, window_tokens=window, max_context_tokens=0)
+    return make_cutter(settings, HashingTokenizer(), 0, detection, questioning), asked
+
+
+def texts(document):
+    return [unit.text for unit in document.units]
+
+
+def test_pic_cuts_where_sentences_change_sides():
+    made, asked = cutter("pic", SUMMARY)
+    document = made.cut(Snapshot(TEXT))
+    assert texts(document) == [CATS.strip(), BANKS.strip(), CATS.strip()]
+    assert document.detection.n_inputs == 3 and asked.n_calls == 1  # equal sentences are read once
+    assert (document.chunker, document.counts) == ("pic", {})
+
+
+def test_pic_is_one_run_without_a_summary_a_spread_or_the_size():
+    made, _ = cutter("pic", "")
+    document = made.cut(Snapshot(TEXT))
+    assert texts(document) == [TEXT] and document.counts["unsummarised_documents"] == 1
+    made, _ = cutter("pic", SUMMARY, pic_min_spread=2.0)
+    document = made.cut(Snapshot(TEXT))
+    assert texts(document) == [TEXT] and document.counts == {"no_separation": 1}
+    made, asked = cutter("pic", SUMMARY, pic_min_sentences=10)
+    assert made.cut(Snapshot(TEXT)).counts == {"below_pic_size": 1} and not asked.requests
+    made, _ = cutter("pic", LlmFailure(OVER_CONTEXT))
+    assert made.cut(Snapshot(TEXT)).counts["failed_summaries.over_context"] == 1
+
+
+def test_pic_explains_labels_threshold_and_anchor():
+    made, _ = cutter("pic", SUMMARY)
+    found = made.explain(Snapshot(TEXT))
+    assert [row.label for row in found.sentences] == ["near"] * 3 + ["far"] * 3 + ["near"] * 3
+    assert [number for number, row in enumerate(found.sentences) if row.is_cut] == [2, 5]
+    assert (found.measure, found.anchor) == ("similarity", SUMMARY)
+    assert all((row.score >= found.threshold) == (row.label == "near") for row in found.sentences)
+    made, _ = cutter("pic", "")
+    assert made.explain(Snapshot(TEXT)).threshold is None
+
+
+def test_real_questions_are_the_anchor_of_their_document_alone(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("/a.txt,where did the cat sleep\n/a.txt,did the cat sleep on the sill\n")
+    made, asked = cutter("pic", SUMMARY, query_log=str(log))
+    document = made.cut(Snapshot(TEXT), "/a.txt")
+    assert texts(document) == [CATS.strip(), BANKS.strip(), CATS.strip()] and not asked.requests
+    assert document.counts == {"anchored_on_questions": 1} and made.addresses == {"/a.txt"}
+    made.cut(Snapshot(TEXT), "/b.txt")
+    assert asked.n_calls == 1
+    assert made.identity["pic"].keys() >= {"questions_sha256", "pic_min_spread"}
+
+
+def test_llm_cuts_after_the_named_sentences():
+    made, _ = cutter("llm", json.dumps({"cut_after": [3, 6]}))
+    document = made.cut(Snapshot(TEXT))
+    assert texts(document) == [CATS.strip(), BANKS.strip(), CATS.strip()]
+    assert document.counts == {"boundary_windows": 1}
+    found = made.explain(Snapshot(TEXT))
+    assert [number for number, row in enumerate(found.sentences) if row.is_cut] == [2, 5]
+    assert (found.measure, found.threshold) == ("model", None) and all(row.score is None for row in found.sentences)
+
+
+def test_llm_falls_back_to_the_authors_structure():
+    made, asked = cutter("llm", "no idea")
+    text = f"{CATS.strip()}\n\n{BANKS.strip()}"
+    document = made.cut(Snapshot(text, (Block("paragraph", 0, len(CATS.strip())),)))
+    assert texts(document) == [CATS.strip(), BANKS.strip()]
+    assert document.counts["boundary_fallbacks"] == 1 and asked.n_calls == 2
+
+
+def test_runs_over_the_cap_are_packed_and_what_llm_reads_does_not_depend_on_the_window():
+    prompts = []
+    for window in (100, 9):
+        made, asked = cutter("llm", json.dumps({"cut_after": [3]}), window)
+        document = made.cut(Snapshot(TEXT))
+        prompts.append([request.messages for request in asked.requests])
+    assert document.counts["runs_over_cap"] == 2 and all(unit.n_tokens <= 9 for unit in document.units)
+    assert prompts[0] == prompts[1]
+
+
+def test_only_busy_addresses_are_asked_about(tmp_path):
+    traffic = tmp_path / "traffic.csv"
+    traffic.write_text("/a.txt,5\n/b.txt,1\n")
+    boundaries = BoundarySettings(traffic=str(traffic), busiest_share=0.5)
+    made, asked = cutter("llm", json.dumps({"cut_after": [3]}), boundaries=boundaries)
+    assert made.cut(Snapshot(TEXT), "/b.txt").chunker == "recursive" and not asked.requests
+    marked = Snapshot("Head\n" + TEXT, (Block("heading", 0, 4, 1),))
+    assert made.cut(marked, "/c.txt").chunker == "structural"
+    assert made.cut(Snapshot(TEXT), "/a.txt").chunker == "llm" and asked.n_calls == 1
+    assert "busiest_sha256" in made.identity and made.asks and not made.detects

@@ -1,0 +1,81 @@
+"""What a run finds out about its model, and one process's way to it."""
+
+import json
+import struct
+
+import pytest
+
+from models.errors import ModelError, RefusedError, SettingsError
+from models.fake_llm import FakeEndpoint, Reply, refused
+from models.llm.records import Message, Request
+from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSettings
+from transforms.rewriting.asking import DEVICE_MS, WASTED_ANSWER, WASTED_PROMPT, make_asking, plan_asking
+from transforms.store.files import Store
+
+
+def plan(fake, budget=None, **settings):
+    chosen = {"llm_outage_seconds": 0.2, "llm_attempts": 2, **settings}
+    llm = LlmSettings(llm_url=fake.url, llm_revision="1", **chosen)
+    return plan_asking(llm, LlmServerSettings(), budget or LlmBudgetSettings(), "this test")
+
+
+def requests(*texts):
+    return [Request((Message("user", text),), 20, stage="summary", owner=text) for text in texts]
+
+
+def test_an_endpoint_says_how_much_it_reads_and_a_setting_may_say_less():
+    with FakeEndpoint(context_tokens=500) as fake:
+        assert (plan(fake).context_tokens, plan(fake).n_parameters) == (500, 0)
+        smaller = plan(fake, llm_context_tokens=100, llm_parameters=7)
+        assert (smaller.context_tokens, smaller.n_parameters) == (100, 7)
+        assert smaller.identity["model"]["is_declared"] and len(smaller.identity_sha256) == 64
+    with pytest.raises(ModelError, match="does not answer"):
+        plan(fake)
+
+
+def test_a_model_in_a_folder_is_read_off_its_files(tmp_path):
+    (tmp_path / "config.json").write_text('{"max_position_embeddings": 128}')
+    header = json.dumps({"lm.weight": {"dtype": "F16", "shape": [3, 5], "data_offsets": [0, 30]}}).encode()
+    (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(30))
+    llm, server, budget = LlmSettings(llm_model=str(tmp_path)), LlmServerSettings(), LlmBudgetSettings()
+    found = plan_asking(llm, server, budget, "this test")
+    assert (found.context_tokens, found.n_parameters, found.llm.llm_context_tokens) == (128, 15, 128)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(SettingsError, match="llm_context_tokens"):
+        plan_asking(llm, server, budget, "this test")
+    with pytest.raises(SettingsError, match="this test asks a language model and none is named"):
+        plan_asking(LlmSettings(), server, budget, "this test")
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_what_was_answered_is_not_asked_again(tmp_path, is_stored):
+    with FakeEndpoint(lambda prompt: f"about {prompt.text}") as fake:
+        store = Store(str(tmp_path)) if is_stored else None
+        asking = make_asking(plan(fake), store, "run")
+        first = asking.ask(requests("a", "b", "a"))
+        assert [answer.text for answer in first] == ["about a", "about b", "about a"]
+        assert [answer.text for answer in asking.ask(requests("b", "c"))] == ["about b", "about c"]
+        assert fake.n_requests == 3
+        assert asking.take_notes()[DEVICE_MS] >= 0 and asking.count_tokens("one two") == 3
+
+
+def test_failures_are_noted_once():
+    held_back = Reply("an answer", finish_reason="content_filter")
+    with FakeEndpoint(lambda prompt: held_back if prompt.text == "bad" else "good") as fake:
+        asking = make_asking(plan(fake))
+        asking.ask(requests("bad", "good"))
+        notes = asking.take_notes()
+        assert (notes[WASTED_PROMPT], notes[WASTED_ANSWER]) == (1, 2)
+        assert WASTED_PROMPT not in asking.take_notes()
+
+
+def test_a_dead_endpoint_and_a_spent_budget_are_raised_and_a_refusal_is_not():
+    with FakeEndpoint(refused(400)) as fake:
+        asking = make_asking(plan(fake))
+        assert [result.reason for result in asking.ask(requests("a", "b"))] == ["refused", "refused"]
+        poor = LlmBudgetSettings(usd_per_million_answer_tokens=1.0, budget_usd=0.0)
+        with pytest.raises(RefusedError, match="budget_usd = 0 is spent"):
+            make_asking(plan(fake, poor)).ask(requests("c"))
+        fake.stop()
+        with pytest.raises(RefusedError, match=r"did not answer for 0\.2 s"):
+            asking.ask(requests("d"))

@@ -1,0 +1,181 @@
+"""How a process asks the language model: one client, answers stored before they are used, an end where none can come.
+
+A plan is what the driver found out, small and plain, so that it travels to every worker. An `Asking` is what a worker
+makes of it. Neither loads nor starts anything before the first request that has no stored answer.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from models.errors import SettingsError
+from models.llm.records import LlmFailure, Request, Result
+from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSettings
+from transforms.rewriting.dialogues import Ask
+
+if TYPE_CHECKING:
+    from models.llm.service import LlmService
+    from transforms.store.files import Store
+
+CountTokens = Callable[[str], int]
+
+WASTED_PROMPT, WASTED_ANSWER, DEVICE_MS = "llm:wasted_prompt_tokens", "llm:wasted_answer_tokens", "llm:device_ms"
+"""Notes of what no stored answer bears: tokens of requests that failed for good, and device time in milliseconds."""
+
+_BYTES_PER_TOKEN = 3
+
+
+@dataclass(frozen=True)
+class AskingPlan:
+    """The model of one run. `share` is each process's of the budget; `n_parameters`, for FLOPs, is 0 where unknown."""
+
+    llm: LlmSettings
+    server: LlmServerSettings
+    budget: LlmBudgetSettings
+    identity: dict[str, Any]
+    identity_sha256: str
+    context_tokens: int
+    n_parameters: int = 0
+    share: float = 1.0
+
+
+def _no_notes() -> Mapping[str, int]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What asks a model, and what has to be known of it to ask. `take_notes` hands out counts since its last call."""
+
+    ask: Ask
+    identity: Mapping[str, Any]
+    context_tokens: int
+    count_tokens: CountTokens
+    take_notes: Callable[[], Mapping[str, int]] = field(default=_no_notes)
+
+
+def plan_asking(
+    llm: LlmSettings, server: LlmServerSettings, budget: LlmBudgetSettings, asker: str, share: float = 1.0
+) -> AskingPlan:
+    """The plan of a run in which `asker`, such as "chunker = 'pic'", needs the model.
+
+    :raises SettingsError: no model is named, or it does not say how much it reads.
+    :raises ModelError: the endpoint does not answer.
+    """
+    from models.llm.service import identity_sha256, llm_identity
+
+    if llm.llm_url is None and not llm.llm_model:
+        raise SettingsError(
+            f"{asker} asks a language model and none is named; set llm_url and llm_revision (an endpoint), or llm_model"
+        )
+    identity = llm_identity(llm, server)
+    context_tokens = _context_tokens(llm)
+    planned = llm.model_copy(update={"llm_context_tokens": context_tokens})
+    digest = identity_sha256(identity)
+    return AskingPlan(planned, server, budget, identity, digest, context_tokens, _n_parameters(llm), share)
+
+
+def make_asking(plan: AskingPlan, store: "Store | None" = None, run: str = "") -> Asking:
+    """One process's way to the model. Answers are kept in `store` for `run`; without a store, in memory."""
+    from models.llm.client import ending_early
+    from models.llm.service import LlmService
+    from transforms.answers import AnswerStore, StoredAsking
+
+    service = LlmService(plan.llm, plan.server, plan.budget, plan.share)
+    ask: Ask = _remembering(service.ask, plan.identity_sha256)
+    if store is not None:
+        ask = StoredAsking(AnswerStore(store, run), service.ask_each, plan.identity_sha256)
+    meter = _Meter(ending_early(ask, plan.llm, plan.budget), service)
+    return Asking(meter.ask, plan.identity, plan.context_tokens, _counter(plan.llm), meter.take_notes)
+
+
+def estimated_tokens(text: str) -> int:
+    """About the tokens of `text`, rather too many: a third of its bytes. For planning what is counted exactly later.
+
+    >>> estimated_tokens("Four words of text."), estimated_tokens("")
+    (7, 0)
+    """
+    return -(-len(text.encode()) // _BYTES_PER_TOKEN)
+
+
+class _Meter:
+    """Asks, and adds up what the stored answers do not say."""
+
+    def __init__(self, ask: Ask, service: "LlmService") -> None:
+        self._ask, self._service = ask, service
+        self._notes: Counter[str] = Counter()
+        self._told_ms = 0
+
+    def ask(self, requests: Sequence[Request]) -> Sequence[Result]:
+        results = self._ask(requests)
+        for result in results:
+            if isinstance(result, LlmFailure):
+                self._notes[WASTED_PROMPT] += result.wasted.prompt_tokens
+                self._notes[WASTED_ANSWER] += result.wasted.answer_tokens
+        return results
+
+    def take_notes(self) -> Mapping[str, int]:
+        taken, self._notes = self._notes, Counter()
+        now_ms = round(self._service.budget.device_hours * 3_600_000)
+        taken[DEVICE_MS], self._told_ms = now_ms - self._told_ms, now_ms
+        return +taken
+
+
+def _remembering(ask: Ask, identity_sha256: str) -> Ask:
+    """`ask`, except that what was answered is not asked for again by this process."""
+    from transforms.answers import answer_key
+
+    known: dict[str, Result] = {}
+
+    def asked(requests: Sequence[Request]) -> Sequence[Result]:
+        keys = [answer_key(request, identity_sha256) for request in requests]
+        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
+        if missing:
+            known.update(zip(missing, ask(list(missing.values())), strict=True))
+        return [known[key] for key in keys]
+
+    return asked
+
+
+def _counter(llm: LlmSettings) -> CountTokens:
+    """Counts texts for planning windows; the client counts exactly before it sends. Its files are read when needed."""
+
+    @cache
+    def load() -> CountTokens:
+        from models.llm.counting import load_counter
+        from models.llm.identity import resolve_llm
+
+        is_ours = llm.llm_url is None and llm.llm_tokenizer == "auto"
+        return load_counter(llm, resolve_llm(llm) if is_ours else None) or estimated_tokens
+
+    return lambda text: load()(text)
+
+
+def _context_tokens(llm: LlmSettings) -> int:
+    import os
+
+    from models.llm.identity import find_endpoint, resolve_llm
+    from models.model_files import position_capacity, read_json
+
+    if llm.llm_url is not None:
+        key = os.environ.get(llm.llm_key_variable, "")
+        return find_endpoint(llm.llm_url, key, llm.llm_model, llm.llm_context_tokens).context_tokens
+    if llm.llm_context_tokens is not None:
+        return llm.llm_context_tokens
+    path = resolve_llm(llm)
+    stated = position_capacity(read_json(path / "config.json")) if path.is_dir() else None
+    if stated is None:
+        raise SettingsError(f"llm_model = {llm.llm_model!r} does not state how much it reads; set llm_context_tokens")
+    return stated
+
+
+def _n_parameters(llm: LlmSettings) -> int:
+    from models.flops import read_parameters
+    from models.llm.identity import resolve_llm
+
+    if llm.llm_parameters is not None:
+        return llm.llm_parameters
+    path = resolve_llm(llm) if llm.llm_url is None else None
+    return read_parameters(sorted(path.glob("*.safetensors"))) if path is not None and path.is_dir() else 0
