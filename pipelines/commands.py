@@ -83,7 +83,8 @@ def search(arguments: argparse.Namespace) -> Outcome:
     hits = [msgspec.to_builtins(hit) for hit in index.search([arguments.question], arguments.k)[0]]
     if index.outcomes["queries_over_limit"]:
         complain("the question is over the encoder's limit; its end was not read")
-    return Outcome({"version": index.version, "hits": hits}, partial(views.show_hits, hits))
+    payload = {"version": index.version, "hits": hits, "fan_in": index.fan_in}
+    return Outcome(payload, partial(views.show_hits, hits))
 
 
 def status(arguments: argparse.Namespace) -> Outcome:

@@ -25,6 +25,7 @@ from transforms.settings import (
     IndexSettings,
     PicSettings,
     ReadingSettings,
+    RewritingSettings,
     RunSettings,
     SemanticSettings,
 )
@@ -46,6 +47,9 @@ class Settings(Section):
     )
     llm_budget: Annotated[LlmBudgetSettings, Field(description="prices, and what a run may spend")] = (
         LlmBudgetSettings()
+    )
+    rewriting: Annotated[RewritingSettings, Field(description="what a language model writes for units")] = (
+        RewritingSettings()
     )
     encoder: Annotated[EncoderSettings, Field(description="the model that makes the vectors")] = EncoderSettings()
     index: Annotated[IndexSettings, Field(description="the index and what it must reach")] = IndexSettings()

@@ -192,7 +192,11 @@ class RewritingSettings(Section):
         int, Field(ge=0, description="characters of the document around a unit that the model is shown beside it")
     ] = 1500
     max_prefix_tokens: Annotated[
-        int, Field(gt=0, description="tokens a generated prefix may take, which units are cut that much shorter for")
+        int,
+        Field(
+            gt=0,
+            description="tokens a generated prefix may take; where window_tokens is none, units are cut that much shorter",
+        ),
     ] = 64
     max_propositions_tokens: Annotated[
         int, Field(gt=0, description="tokens the model may answer with for the propositions of one unit")

@@ -41,23 +41,6 @@ _DECISIVE = {
 }
 
 
-def reserved_tokens(settings: RewritingSettings) -> int:
-    """Tokens that units are to be cut shorter for, so that what is written fits in front of them."""
-    return settings.max_prefix_tokens if settings.rewrite == "context" else 0
-
-
-def make_rewriter(
-    settings: RewritingSettings,
-    tokenizer: Tokenizer,
-    prompt_tokens: int,
-    context_tokens: int,
-    count_tokens: Callable[[str], int],
-) -> "Rewriter":
-    """The rewriter beside an encoder whose document prompt takes `prompt_tokens`; else as `Rewriter`."""
-    room = tokenizer.max_input_tokens - tokenizer.overhead_tokens - prompt_tokens
-    return Rewriter(settings, tokenizer, room, context_tokens, count_tokens)
-
-
 @dataclass(frozen=True)
 class Rewriter:
     """Rewrites documents as `settings` say.
@@ -76,13 +59,10 @@ class Rewriter:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides the units beside the language model: prompt, algorithm versions, and the settings that matter.
-
-        Empty where nothing is rewritten.
-        """
+        """What decides what is written, beside the language model: prompt, versions and settings."""
         kind = self.settings.rewrite
         if kind == "none":
-            return {}
+            return {"rewrite": kind}
         versions = {module.__name__.rpartition(".")[2]: module.VERSION for module in _MODULES[kind]}
         return {
             "rewrite": kind,
@@ -92,6 +72,15 @@ class Rewriter:
             "room_tokens": self.room_tokens,
             **self.settings.model_dump(include=_DECISIVE[kind]),
         }
+
+    def reserved_tokens(self, window_tokens: int | None) -> int:
+        """Tokens that units are to be cut shorter for, to leave room for a prefix: a third of the room at most.
+
+        There are none where a window was chosen: then prefixes take what it leaves.
+        """
+        if self.settings.rewrite != "context" or window_tokens is not None:
+            return 0
+        return min(self.settings.max_prefix_tokens, self.room_tokens // 3)
 
     def dialogue(self, snapshot: Snapshot, document: CutDocument, owner: str = "") -> Dialogue[CutDocument]:
         """A dialogue that returns the document with what was written for it. `owner` is named in the bill.

@@ -14,7 +14,7 @@ from models.tokenizer import HashingTokenizer
 from transforms.chunking import make_cutter
 from transforms.elements import CHUNK, PASSAGE, PROPOSITION, SOURCE_LEVELS, SUMMARY, CutDocument, Snapshot, Unit
 from transforms.rewriting.dialogues import hold
-from transforms.rewriting.rewriter import UNITS_AT_ONCE, make_rewriter, reserved_tokens
+from transforms.rewriting.rewriter import UNITS_AT_ONCE, Rewriter
 from transforms.settings import ChunkingSettings, RewritingSettings
 
 TOKENIZER = HashingTokenizer(60)
@@ -24,17 +24,16 @@ TEXT = "The mill grinds rye. Its wheel has 24 blades.\n\nThe Harrow line runs at
 
 def rewriter(kind, **more):
     chosen = RewritingSettings(rewrite=kind, **({"max_prefix_tokens": 20} | more))
-    return make_rewriter(chosen, TOKENIZER, 0, 2000, count_words)
+    return Rewriter(chosen, TOKENIZER, TOKENIZER.max_input_tokens, 2000, count_words)
 
 
-def cut(snapshot, kind="propositions", **more):
-    chosen = ChunkingSettings(chunker="recursive", min_tokens=0, **more)
-    return make_cutter(chosen, TOKENIZER, reserved_tokens(rewriter(kind).settings)).cut(snapshot)
+def cut(snapshot, **more):
+    return make_cutter(ChunkingSettings(chunker="recursive", min_tokens=0, **more), TOKENIZER).cut(snapshot)
 
 
 def rewritten(kind, reply, text=TEXT, window_tokens=12, overlap_tokens=0, **more):
     snapshot, ask = Snapshot(text), Asked(reply)
-    document = cut(snapshot, kind, window_tokens=window_tokens, overlap_tokens=overlap_tokens)
+    document = cut(snapshot, window_tokens=window_tokens, overlap_tokens=overlap_tokens)
     return document, hold(rewriter(kind, **more).dialogue(snapshot, document, "c1"), ask), ask
 
 
@@ -88,7 +87,7 @@ def reply_of(draw_from):
 )
 @settings(max_examples=60)
 def test_random_answers_lose_nothing(kind, snapshot, answers, overlap):
-    document = cut(snapshot, kind, window_tokens=12, overlap_tokens=overlap)
+    document = cut(snapshot, window_tokens=12, overlap_tokens=overlap)
     ask = Asked(reply_of(answers))
     made = hold(rewriter(kind, max_rewritten_units=7).dialogue(snapshot, document), ask)
     sources = [unit for unit in made.units if unit.level in SOURCE_LEVELS]
@@ -221,7 +220,12 @@ def test_nothing_is_asked_for_documents_without_units_or_without_rewriting():
 
 
 def test_the_identity_holds_what_decides_the_units():
-    assert rewriter("none").identity == {} and reserved_tokens(rewriter("summary").settings) == 0
     identities = [str(rewriter(kind, **more).identity) for kind in KINDS for more in ({}, {"shown_chars": 7})]
     assert len(set(identities)) == 5  # a summary is shown the whole document
     assert rewriter("context").identity["versions"]["prefixes"] == 1
+
+
+def test_units_are_cut_shorter_for_prefixes_unless_a_window_was_chosen():
+    assert rewriter("context").reserved_tokens(None) == 20
+    assert rewriter("context", max_prefix_tokens=64).reserved_tokens(None) == TOKENIZER.max_input_tokens // 3
+    assert rewriter("context").reserved_tokens(40) == rewriter("summary").reserved_tokens(None) == 0
