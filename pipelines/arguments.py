@@ -10,7 +10,17 @@ from models.errors import SettingsError
 from pipelines.wording import suggestion
 
 _SETTING_PREFIX = "setting:"
-CUTTING_SECTIONS = ("reading", "chunking", "semantic", "pic", "boundaries", "llm", "llm_server", "llm_budget")
+CUTTING_SECTIONS = (
+    "reading",
+    "chunking",
+    "semantic",
+    "pic",
+    "boundaries",
+    "rewriting",
+    "llm",
+    "llm_server",
+    "llm_budget",
+)
 """The sections that decide what the units of a document are, and what finding them takes."""
 
 _HOURS = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}

@@ -41,15 +41,15 @@ class Settings(Section):
     boundaries: Annotated[BoundarySettings, Field(description="which documents a language model cuts")] = (
         BoundarySettings()
     )
+    rewriting: Annotated[RewritingSettings, Field(description="what a language model writes for units")] = (
+        RewritingSettings()
+    )
     llm: Annotated[LlmSettings, Field(description="the language model and how it is asked")] = LlmSettings()
     llm_server: Annotated[LlmServerSettings, Field(description="how vLLM is started where no endpoint is given")] = (
         LlmServerSettings()
     )
     llm_budget: Annotated[LlmBudgetSettings, Field(description="prices, and what a run may spend")] = (
         LlmBudgetSettings()
-    )
-    rewriting: Annotated[RewritingSettings, Field(description="what a language model writes for units")] = (
-        RewritingSettings()
     )
     encoder: Annotated[EncoderSettings, Field(description="the model that makes the vectors")] = EncoderSettings()
     index: Annotated[IndexSettings, Field(description="the index and what it must reach")] = IndexSettings()
