@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from models.tokenizer import Tokenizer
+from transforms.chunkers.sentence_spans import own_sentences
 from transforms.elements import PASSAGE, PROPOSITION, SUMMARY, CutDocument, Snapshot, Unit
 from transforms.rewriting import around, checks, prefixes, propositions, summaries
 from transforms.rewriting.answers_text import fitting_sentences
 from transforms.rewriting.dialogues import Dialogue, T, together
+from transforms.rewriting.passages import Span, sentences_within
 from transforms.rewriting.prompts import Prompt, load_prompt
 from transforms.sentences import VERSION as SENTENCES_VERSION
-from transforms.sentences import split_sentences
 from transforms.settings import RewritingSettings
 
 # Raise when the same answers give other units.
@@ -101,7 +100,7 @@ class Rewriter:
         self, snapshot: Snapshot, units: Sequence[Unit], owner: str, counts: Counter[str]
     ) -> Dialogue[list[Unit]]:
         rewritten, others = self._within_limit(units, counts)
-        sentences = _sentences(snapshot)
+        sentences = own_sentences(snapshot)
         answer_tokens = self.settings.max_propositions_tokens
         found = yield from _in_turns(
             propositions.rewrite(self._passage(snapshot, unit, sentences, owner), self._prompt, answer_tokens)
@@ -139,11 +138,9 @@ class Rewriter:
                 kept.append(Unit(*key, n_tokens, "", unit.heading_path, PROPOSITION, parent))
         return kept
 
-    def _passage(
-        self, snapshot: Snapshot, unit: Unit, sentences: NDArray[np.int64], owner: str
-    ) -> propositions.Passage:
+    def _passage(self, snapshot: Snapshot, unit: Unit, sentences: Sequence[Span], owner: str) -> propositions.Passage:
         shown = around.shown_around(snapshot.text, unit.start, self.settings.shown_chars)
-        return propositions.Passage(snapshot.text, _within(unit, sentences), unit.heading_path, shown, owner)
+        return propositions.Passage(snapshot.text, sentences_within(unit, sentences), unit.heading_path, shown, owner)
 
     def _prefixes(
         self, snapshot: Snapshot, units: Sequence[Unit], owner: str, counts: Counter[str]
@@ -186,7 +183,7 @@ class Rewriter:
     ) -> Dialogue[list[Unit]]:
         text, outcomes = yield from summaries.summarise(
             snapshot.text,
-            [(start, end) for start, end in _sentences(snapshot).tolist()],
+            own_sentences(snapshot),
             self._prompt,
             context_tokens=self.context_tokens,
             count_tokens=self.count_tokens,
@@ -225,17 +222,3 @@ def _in_turns(dialogues: Iterable[Dialogue[T]]) -> Dialogue[list[T]]:
 
 def _with_prefix(unit: Unit, prefix: str) -> Unit:
     return msgspec.structs.replace(unit, context=f"{unit.context}\n{prefix}" if unit.context else prefix)
-
-
-def _sentences(snapshot: Snapshot) -> NDArray[np.int64]:
-    """Spans of the document's sentences, int64 (n, 2); none crosses the edge of a block."""
-    edges = [edge for block in snapshot.blocks if block.kind != "page" for edge in (block.start, block.end)]
-    return split_sentences(snapshot.text, edges)
-
-
-def _within(unit: Unit, sentences: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """The sentences of a unit, those at its edges cut to it."""
-    first = int(np.searchsorted(sentences[:, 1], unit.start, "right"))
-    last = int(np.searchsorted(sentences[:, 0], unit.end, "left"))
-    spans = [(max(start, unit.start), min(end, unit.end)) for start, end in sentences[first:last].tolist()]
-    return [(start, end) for start, end in spans if start < end]

@@ -174,3 +174,12 @@ def test_another_way_of_rewriting_cuts_anew(mill):
     assert not open_index(mill.root).has_propositions
     mill.run(rewrite="propositions", accept_recipe_change=True)
     assert open_index(mill.root).has_propositions
+
+
+def test_another_encoder_asks_nothing_again(mill):
+    mill.run(rewrite="propositions")
+    units = by_id(mill)
+    mill.ask = Asked("not asked")
+    mill.run(rewrite="propositions", hashing_dimension=64, accept_recipe_change=True)
+    assert not mill.ask.requests and by_id(mill).keys() == units.keys()
+    assert open_index(mill.root).search(["The Marlow line7 carries 71 tonnes of oats."])[0][0].matched is not None
