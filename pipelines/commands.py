@@ -249,8 +249,9 @@ def boundaries(arguments: argparse.Namespace) -> Outcome:
     """Compare a chunker's cuts with marked texts."""
     from pipelines.evaluation.boundaries import measure_boundaries
     from pipelines.run_context import local_questioning
+    from transforms.settings import RewritingSettings
 
-    settings = _settings(arguments)
+    settings = _settings(arguments).model_copy(update={"rewriting": RewritingSettings()})  # which moves no cut
     report = measure_boundaries(
         arguments.folder, settings.chunking, settings.encoder, arguments.level, settings.semantic,
         local_questioning(settings),

@@ -111,6 +111,9 @@ class PolicyArm:
         from transforms.chunking import make_cutter, make_detection
         from transforms.rewriting.dialogues import hold_all
 
+        rewrite = self._settings.rewriting.rewrite
+        if rewrite != "none":
+            raise SettingsError(f"rewrite = {rewrite!r} is measured on an index that was made with it, not as a policy")
         prompt = encoder_prompts(self._settings.encoder)[0]
         prompt_tokens = int(self.tokenizer.count([prompt])[0]) if prompt else 0
         detection = make_detection(self._settings.semantic, self._settings.encoder)

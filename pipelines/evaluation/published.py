@@ -15,7 +15,7 @@ from pipelines.evaluation.arms import SAMPLED_UNITS, Names, Ranking, ranked_unit
 from pipelines.search import open_index
 from pipelines.search.shard import Row
 from transforms.columns import strings
-from transforms.elements import SOURCE_LEVELS
+from transforms.elements import SOURCE_LEVELS, SUMMARY
 from transforms.evaluation.extent import Spans
 from transforms.identity import bucket
 from transforms.indexing.searching import NONE
@@ -122,7 +122,8 @@ class PublishedArm:
         units = self._index.units(known)
         rows = [units[int(number)] for number in known]
         documents = [self.document_code(str(row["content_id"])) for row in rows]
-        starts, ends = ([row[name] for row in rows] for name in ("start", "end"))
+        # A summary is about its span, but serves none of it.
+        starts, ends = ([row[name] * (row["level"] != SUMMARY) for row in rows] for name in ("start", "end"))
         columns = (documents, starts, ends, self._count(rows, counter))
         ranked = ranked_units(ids, known, [np.array(column, np.int64) for column in columns])
         return Ranking(ranked, lambda question, rank: str(units[int(ids[question, rank])]["text"]))

@@ -12,6 +12,7 @@ from models.fake_llm import count_words
 from models.llm.records import LlmFailure
 from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSettings
 from pipelines import run_context
+from pipelines.evaluation.published import PublishedArm
 from pipelines.search import open_index
 from transforms import stages
 from transforms.elements import CHUNK, PASSAGE, PROPOSITION, SOURCE_LEVELS, SUMMARY
@@ -183,3 +184,20 @@ def test_another_encoder_asks_nothing_again(mill):
     mill.run(rewrite="propositions", hashing_dimension=64, accept_recipe_change=True)
     assert not mill.ask.requests and by_id(mill).keys() == units.keys()
     assert open_index(mill.root).search(["The Marlow line7 carries 71 tonnes of oats."])[0][0].matched is not None
+
+
+@pytest.mark.parametrize("kind", ["propositions", "summary"])
+def test_an_evaluation_counts_what_is_served(mill, kind):
+    if kind == "summary":
+        mill.ask = Asked("Fields, hedges and a brook between two villages.")
+    mill.run(rewrite=kind, window_tokens=20)
+    arm = PublishedArm(mill.root)
+    uri = f"{mill.source}/doc05.txt"
+    spans = arm.unit_spans([arm.resolve([uri])[uri]])
+    sources = [(u["start"], u["end"]) for u in mill.live_units() if u["level"] in SOURCE_LEVELS]
+    assert len(spans.starts) == len(sources) / len(TEXTS)
+    found = arm.rank(arm.encode(["hedges, a brook, tonnes of coal"]), 30, arm.tokenizer).ranked
+    is_there = found.documents[0] >= 0
+    served = set(zip(found.starts[0][is_there].tolist(), found.ends[0][is_there].tolist(), strict=True))
+    assert served - {(0, 0)} <= set(sources) and ((0, 0) in served) == (kind == "summary")
+    assert arm.mean_unit_tokens(arm.tokenizer) > 10
