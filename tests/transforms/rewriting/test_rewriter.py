@@ -10,7 +10,8 @@ from strategies import snapshots
 
 from models.fake_llm import count_words
 from models.llm.records import Answer, LlmFailure
-from models.tokenizer import HashingTokenizer
+from models.settings import EncoderSettings
+from models.tokenizer import HashingTokenizer, load_tokenizer
 from transforms.chunking import make_cutter
 from transforms.elements import CHUNK, PASSAGE, PROPOSITION, SOURCE_LEVELS, SUMMARY, CutDocument, Snapshot, Unit
 from transforms.rewriting.dialogues import hold
@@ -229,3 +230,17 @@ def test_units_are_cut_shorter_for_prefixes_unless_a_window_was_chosen():
     assert rewriter("context").reserved_tokens(None) == 20
     assert rewriter("context", max_prefix_tokens=64).reserved_tokens(None) == TOKENIZER.max_input_tokens // 3
     assert rewriter("context").reserved_tokens(40) == rewriter("summary").reserved_tokens(None) == 0
+
+
+def test_a_prefix_fits_beside_its_text_in_what_a_real_encoder_reads():
+    tokenizer = load_tokenizer(EncoderSettings())
+    room = tokenizer.max_input_tokens - tokenizer.overhead_tokens
+    text = "The antediluvian watermill grinds rye, oats and buckwheat for v1.2.3 of the bakery. " * 60
+    chosen = RewritingSettings(rewrite="context")
+    writer = Rewriter(chosen, tokenizer, room, 2000, count_words)
+    cutter = make_cutter(ChunkingSettings(chunker="recursive"), tokenizer, writer.reserved_tokens(None))
+    reply = " ".join(f"This is about the watermill's part {word}." for word in ["alpha", "beta", "gamma", "delta"] * 4)
+    made = hold(writer.dialogue(Snapshot(text), cutter.cut(Snapshot(text))), Asked(reply))
+    counts = tokenizer.count([unit.embedded_text for unit in made.units])
+    assert len(made.units) > 3 and made.counts["prefixes"] == made.counts["trimmed_prefixes"] == len(made.units)
+    assert 200 < counts.max() <= room
