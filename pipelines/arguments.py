@@ -180,7 +180,7 @@ def _ingest(parser: argparse.ArgumentParser) -> None:
     )
     _add_prices(parser)
     parser.epilog = "Any other flag is handed to Apache Beam, such as --runner or --direct_num_workers."
-    add_setting_flags(parser, *CUTTING_SECTIONS, "encoder", "index", "run")
+    add_setting_flags(parser, *CUTTING_SECTIONS, "rewriting", "encoder", "index", "run")
 
 
 def _search(parser: argparse.ArgumentParser) -> None:
@@ -221,7 +221,7 @@ def _chunk(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="document to cut")
     parser.add_argument("--explain", action="store_true", help="show the sentences with the scores that made the cuts")
     _add_config(parser)
-    add_setting_flags(parser, *CUTTING_SECTIONS, "encoder")
+    add_setting_flags(parser, *CUTTING_SECTIONS, "rewriting", "encoder")
 
 
 def _plan(parser: argparse.ArgumentParser) -> None:
@@ -379,7 +379,7 @@ def _boundaries(parser: argparse.ArgumentParser) -> None:
 def _config(parser: argparse.ArgumentParser) -> None:
     _add_config(parser)
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of a settings file instead")
-    add_setting_flags(parser, *CUTTING_SECTIONS, "encoder", "index", "run")
+    add_setting_flags(parser, *CUTTING_SECTIONS, "rewriting", "encoder", "index", "run")
 
 
 COMMANDS = {

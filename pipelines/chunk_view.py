@@ -10,7 +10,7 @@ from models.errors import CorpusmillError, ExtractionError, SettingsError
 from models.settings import EncoderSettings
 from pipelines.explain_view import explanation_json, show_explanation
 from pipelines.output import safe, safe_lines
-from transforms.elements import CutDocument, Snapshot, Unit
+from transforms.elements import SOURCE_LEVELS, CutDocument, Snapshot, Unit
 from transforms.identity import row_uri
 from transforms.settings import ChunkingSettings, ReadingSettings, SemanticSettings
 
@@ -48,7 +48,9 @@ class ChunkView:
             for document in self.documents
             if document.reason
         ]
-        units = [_unit(document, unit) for document in self.documents for unit in document.cut.units]
+        units: list[dict[str, Any]] = []
+        for document in self.documents:
+            units += [_unit(document, unit, len(units)) for unit in document.cut.units]
         payload = {"file": self.file, "units": units, "failures": failures}
         if self.explains:
             payload["explanations"] = [
@@ -152,7 +154,7 @@ def _row(document: ChunkedDocument) -> str:
     return f", row {document.row}" if document.row >= 0 else ""
 
 
-def _unit(document: ChunkedDocument, unit: Unit) -> dict[str, Any]:
+def _unit(document: ChunkedDocument, unit: Unit, n_before: int) -> dict[str, Any]:
     return {
         "key": document.key,
         "start": unit.start,
@@ -161,13 +163,19 @@ def _unit(document: ChunkedDocument, unit: Unit) -> dict[str, Any]:
         "tokens": unit.n_tokens,
         "heading_path": list(unit.heading_path),
         "context": unit.context,
+        "level": unit.level,
+        "parent": None if unit.parent is None else n_before + unit.parent,
     }
 
 
 def _marked(text: str, units: tuple[Unit, ...]) -> Iterator[tuple[str, str]]:
-    """Lines with their styles: a heading for each unit, its text, and text that no unit holds."""
+    """Lines with their styles: a heading for each unit, its text, what a model wrote, and text that no unit holds."""
     covered = 0
     for number, unit in enumerate(units, start=1):
+        if unit.level not in SOURCE_LEVELS:
+            yield f"  = {number} {unit.level} [{unit.start}:{unit.end}] {unit.n_tokens} tokens", "green"
+            yield from ((f"    = {line}", "") for line in safe_lines(unit.text))
+            continue
         if text[covered : unit.start].strip():
             yield from ((f"  ! {line}", "red") for line in safe_lines(text[covered : unit.start]))
         path = " > ".join(map(safe, unit.heading_path))

@@ -85,7 +85,8 @@ def search(arguments: argparse.Namespace) -> Outcome:
     hits = [msgspec.to_builtins(hit) for hit in index.search([arguments.question], arguments.k)[0]]
     if index.outcomes["queries_over_limit"]:
         complain("the question is over the encoder's limit; its end was not read")
-    return Outcome({"version": index.version, "hits": hits}, partial(views.show_hits, hits))
+    payload = {"version": index.version, "hits": hits, "fan_in": index.fan_in}
+    return Outcome(payload, partial(views.show_hits, hits))
 
 
 def status(arguments: argparse.Namespace) -> Outcome:
@@ -295,8 +296,9 @@ def boundaries(arguments: argparse.Namespace) -> Outcome:
     """Compare a chunker's cuts with marked texts."""
     from pipelines.evaluation.boundaries import measure_boundaries
     from pipelines.run_context import local_questioning
+    from transforms.settings import RewritingSettings
 
-    settings = _settings(arguments)
+    settings = _settings(arguments).model_copy(update={"rewriting": RewritingSettings()})  # which moves no cut
     report = measure_boundaries(
         arguments.folder, settings.chunking, settings.encoder, arguments.level, settings.semantic,
         local_questioning(settings),

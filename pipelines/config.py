@@ -25,6 +25,7 @@ from transforms.settings import (
     IndexSettings,
     PicSettings,
     ReadingSettings,
+    RewritingSettings,
     RunSettings,
     SemanticSettings,
 )
@@ -39,6 +40,9 @@ class Settings(Section):
     pic: Annotated[PicSettings, Field(description="how cuts by nearness to a summary are found")] = PicSettings()
     boundaries: Annotated[BoundarySettings, Field(description="which documents a language model cuts")] = (
         BoundarySettings()
+    )
+    rewriting: Annotated[RewritingSettings, Field(description="what a language model writes for units")] = (
+        RewritingSettings()
     )
     llm: Annotated[LlmSettings, Field(description="the language model and how it is asked")] = LlmSettings()
     llm_server: Annotated[LlmServerSettings, Field(description="how vLLM is started where no endpoint is given")] = (

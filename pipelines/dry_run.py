@@ -92,6 +92,11 @@ def _facts(settings: Settings, prices: Prices) -> EncoderFacts:
             f"chunker = {settings.chunking.chunker!a} asks a model where to cut, and a dry run asks none; "
             "`corpusmill plan --sample` estimates it"
         )
+    if settings.rewriting.rewrite != "none":
+        raise SettingsError(
+            f"rewrite = {settings.rewriting.rewrite!r} asks a model about every unit, and a dry run asks none; "
+            "leave it out to foretell the rest of the run"
+        )
     facts = encoder_facts(settings.encoder, prices.encoder)
     if facts.is_stated:
         raise SettingsError("a run reads its encoder from its files; leave its sizes out of --prices")

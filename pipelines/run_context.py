@@ -82,6 +82,7 @@ def make_context(
         encoder_identity=identity,
         libraries=_libraries(),
         semantic=settings.semantic,
+        rewriting=settings.rewriting,
         detection_costs=encoder_costs(detection_encoder(settings.semantic, settings.encoder))
         if cutter.detects
         else EncoderCosts(),
@@ -93,10 +94,11 @@ def make_context(
 
 def asking_plan(settings: Settings, share: float = 1.0) -> AskingPlan | None:
     """How the language model is asked, where the settings have it asked; raises as `plan_asking`."""
-    chunker = settings.chunking.chunker
-    if chunker not in ASKING:
+    chunker, rewrite = settings.chunking.chunker, settings.rewriting.rewrite
+    if chunker not in ASKING and rewrite == "none":
         return None
-    return plan_asking(settings.llm, settings.llm_server, settings.llm_budget, f"chunker = {chunker!r}", share)
+    asker = f"chunker = {chunker!r}" if chunker in ASKING else f"rewrite = {rewrite!r}"
+    return plan_asking(settings.llm, settings.llm_server, settings.llm_budget, asker, share)
 
 
 def local_questioning(settings: Settings) -> Questioning | None:
@@ -105,7 +107,7 @@ def local_questioning(settings: Settings) -> Questioning | None:
 
 
 def _questioning(settings: Settings, plan: AskingPlan | None) -> Questioning | None:
-    return Questioning(make_asking(plan), settings.pic, settings.boundaries) if plan else None
+    return Questioning(make_asking(plan), settings.pic, settings.boundaries, settings.rewriting) if plan else None
 
 
 def _recipes(settings: Settings, encoder: Mapping[str, Any], cutter: Mapping[str, Any]) -> dict[str, Recipe]:

@@ -51,6 +51,9 @@ def show_hits(hits: Sequence[Mapping[str, Any]], console: "Console") -> None:
             console.print(f"   also in {', '.join(map(safe, others[:3]))}{_more(len(others) - 3)}")
         if hit["heading_path"]:
             console.print("   " + " > ".join(map(safe, hit["heading_path"])), style="italic")
+        if matched := hit["matched"]:
+            place = f"[{matched['start']}:{matched['end']}]"
+            console.print(f"   matched {place} {snippet(matched['text'], SNIPPET_CHARS)}")
         console.print("   " + snippet(hit["text"], SNIPPET_CHARS))
 
 

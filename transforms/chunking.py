@@ -29,6 +29,7 @@ from transforms.elements import CutDocument, Snapshot, Unit
 from transforms.rewriting.asking import Asking
 from transforms.rewriting.dialogues import Ask, Dialogue, hold
 from transforms.rewriting.queries import questions_sha256
+from transforms.rewriting.rewriter import Rewriter
 from transforms.rewriting.traffic import busiest
 from transforms.settings import ChunkingSettings
 
@@ -73,6 +74,8 @@ def make_cutter(
             f"tokens and {prompt_tokens} of the prompt; raise it or shorten document_prompt"
         )
     budget = load_budget_tokenizer(settings.budget_tokenizer, tokenizer)
+    rewriter = _rewriter(questioning, tokenizer, room)
+    room -= rewriter.reserved_tokens(settings.window_tokens) if rewriter else 0
     windows = {name: window_and_context(name, settings, room) for name in names}
     chunkers = [
         asking_chunker(name, settings, windows[name][0], detection, questioning)
@@ -80,14 +83,15 @@ def make_cutter(
         else plain_chunker(name, settings, tokenizer, *windows[name], detection)
         for name in names
     ]
-    return Cutter(chunkers, settings, tokenizer, budget, room, questioning.asking if questioning else None, busy)
+    asking = questioning.asking if questioning else None
+    return Cutter(chunkers, settings, tokenizer, budget, room, asking, busy, rewriter)
 
 
 class Cutter:
     """Cuts snapshots into units. `room` is the number of tokens that context and text of a unit may take together.
 
     Windows are counted with `budget`, `room` and every unit's `n_tokens` with `tokenizer`, which may be the same. Where
-    `busy` is given, only documents at these addresses are cut by asking.
+    `busy` is given, only documents at these addresses are cut by asking. What `rewriter` writes comes with the units.
     """
 
     def __init__(
@@ -99,6 +103,7 @@ class Cutter:
         room: int,
         asking: Asking | None = None,
         busy: frozenset[str] | None = None,
+        rewriter: Rewriter | None = None,
     ) -> None:
         self._chunkers = {chunker.name: chunker for chunker in chunkers}
         self._tokenizer = tokenizer
@@ -108,6 +113,7 @@ class Cutter:
         self._settings = settings
         self._asking = asking
         self._busy = busy
+        self._rewriter = rewriter
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -134,6 +140,9 @@ class Cutter:
                 identity |= _llm_identity(chunker.asking, chunker.prompt.version)
         if self._busy is not None:
             identity["busiest_sha256"] = hashlib.sha256("\n".join(sorted(self._busy)).encode()).hexdigest()
+        if self._rewriter is not None and self._asking is not None:
+            rewriting = {**self._rewriter.identity, "llm": dict(self._asking.identity)}
+            identity["rewriting"] = {**rewriting, "llm_context_tokens": self._asking.context_tokens}
         return identity
 
     @property
@@ -185,7 +194,10 @@ class Cutter:
         units = tuple(self._units(_in_order(pieces), read))
         outcomes = read.counts if measured is read else read.counts + measured.counts
         counts = {name: n for name, n in sorted(outcomes.items()) if n}
-        return CutDocument(units, chunker.name, counts, measured.detection)
+        document = CutDocument(units, chunker.name, counts, measured.detection)
+        if self._rewriter is None:
+            return document
+        return (yield from self._rewriter.dialogue(snapshot, document, source.content_id))
 
     def explain(self, snapshot: Snapshot, uri: str = "") -> Explanation | None:
         """Why the document is cut where it is; None for chunkers that measure nothing, and texts without tokens."""
@@ -231,6 +243,13 @@ def _busiest(settings: ChunkingSettings, questioning: Questioning | None) -> fro
     if settings.chunker != "llm" or questioning is None or questioning.boundaries.traffic is None:
         return None
     return busiest(questioning.boundaries.traffic, questioning.boundaries.busiest_share)
+
+
+def _rewriter(questioning: Questioning | None, tokenizer: Tokenizer, room: int) -> Rewriter | None:
+    if questioning is None or questioning.rewriting.rewrite == "none":
+        return None
+    asking = questioning.asking
+    return Rewriter(questioning.rewriting, tokenizer, room, asking.context_tokens, asking.count_tokens)
 
 
 def _decisive(chunker: pic.PicChunker) -> dict[str, Any]:

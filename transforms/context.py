@@ -15,6 +15,7 @@ from transforms.settings import (
     IndexSettings,
     PicSettings,
     ReadingSettings,
+    RewritingSettings,
     RunSettings,
     SemanticSettings,
 )
@@ -67,6 +68,7 @@ class RunContext:
     pic: PicSettings = field(default_factory=PicSettings)
     boundaries: BoundarySettings = field(default_factory=BoundarySettings)
     asking: AskingPlan | None = None
+    rewriting: RewritingSettings = field(default_factory=RewritingSettings)
 
     @functools.cached_property
     def _document_firsts(self) -> list[int]:
@@ -95,7 +97,12 @@ class RunContext:
             "run": self.limits,
         }  # fmt: skip
         if self.asking is not None:
-            found |= {"pic": self.pic, "boundaries": self.boundaries, "llm": self.asking.llm}
+            found |= {
+                "pic": self.pic,
+                "boundaries": self.boundaries,
+                "rewriting": self.rewriting,
+                "llm": self.asking.llm,
+            }
             found |= {"llm_server": self.asking.server, "llm_budget": self.asking.budget}
         return found
 

@@ -29,7 +29,6 @@ from transforms.store.schemas import UNITS
 from transforms.store.segments import take_rows
 from transforms.work_vectors import VectorRow, write_work_vectors
 
-LEVEL = "chunk"
 WORK_UNITS = UNITS.append(pa.field("shard", pa.int32())).append(pa.field("seconds", pa.float64()))
 WORK_UNITS = WORK_UNITS.append(pa.field("needs_vector", pa.bool_())).append(pa.field("n_of", pa.int32()))
 WORK_UNITS = pa.schema([*WORK_UNITS, *(pa.field(name, pa.float64()) for name in DETECTION_COLUMNS)])
@@ -159,21 +158,21 @@ def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, sec
     rows: list[Row] = []
     recipe = context.cut_recipe
     costs = _detection_costs(context, document)
-    for ordinal, unit in enumerate(document.units):
-        name = unit_id(entry.content_id, LEVEL, unit.start, unit.end, unit.text, recipe)
+    names = [unit_id(entry.content_id, unit.level, unit.start, unit.end, unit.text, recipe) for unit in document.units]
+    for ordinal, (unit, name) in enumerate(zip(document.units, names, strict=True)):
         rows.append(
             {
                 "unit_id": name,
                 "vector_id": vector_id(name),
                 "content_id": entry.content_id,
-                "level": LEVEL,
+                "level": unit.level,
                 "ordinal": ordinal,
                 "start": unit.start,
                 "end": unit.end,
                 "text": unit.text,
                 "context": unit.context,
                 "heading_path": list(unit.heading_path),
-                "parent_id": None,
+                "parent_id": None if unit.parent is None else names[unit.parent],
                 "n_tokens": unit.n_tokens,
                 "recipe": recipe,
                 "embed_hash": hashlib.sha256(unit.embedded_text.encode()).hexdigest()[:32],

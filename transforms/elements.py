@@ -35,8 +35,19 @@ class Snapshot(msgspec.Struct, frozen=True):
     counts: Mapping[str, int] = {}
 
 
+CHUNK, PASSAGE, PROPOSITION, SUMMARY = "chunk", "passage", "proposition", "summary"
+"""Levels of units. A chunk is matched and served; a passage is served where one of its propositions is matched."""
+
+SOURCE_LEVELS = frozenset({CHUNK, PASSAGE})
+"""Levels whose text is the document's own. What a model wrote stands for its span instead."""
+
+
 class Unit(msgspec.Struct, frozen=True):
-    """A retrieval unit: `snapshot.text[start:end] == text`; `context` is put in front of the embedded text only."""
+    """A retrieval unit; `context` is put in front of the embedded text only.
+
+    At the levels of the source `snapshot.text[start:end] == text`; else a model wrote the text, and the span is what it
+    is about. `parent` is the number of the unit in its document that is served where this one is matched.
+    """
 
     start: int
     end: int
@@ -44,6 +55,8 @@ class Unit(msgspec.Struct, frozen=True):
     n_tokens: int
     context: str = ""
     heading_path: tuple[str, ...] = ()
+    level: str = CHUNK
+    parent: int | None = None
 
     @property
     def embedded_text(self) -> str:

@@ -183,6 +183,33 @@ class BoundarySettings(Section):
     ] = 0.2
 
 
+class RewritingSettings(Section):
+    """What a language model writes for the units of a document."""
+
+    rewrite: Annotated[
+        Literal["none", "propositions", "context", "summary"],
+        Field(
+            description="propositions: facts that stand alone are matched, and their passages served; context: a generated sentence or two in front of what the encoder reads of a unit; summary: one more unit for each document"
+        ),
+    ] = "none"
+    max_rewritten_units: Annotated[
+        int, Field(gt=0, description="units of one document that are rewritten at most; those after them stay as cut")
+    ] = 4096
+    shown_chars: Annotated[
+        int, Field(ge=0, description="characters of the document around a unit that the model is shown beside it")
+    ] = 1500
+    max_prefix_tokens: Annotated[
+        int,
+        Field(
+            gt=0,
+            description="tokens a generated prefix may take; where window_tokens is none, units are cut that much shorter",
+        ),
+    ] = 64
+    max_propositions_tokens: Annotated[
+        int, Field(gt=0, description="tokens the model may answer with for the propositions of one unit")
+    ] = 1500
+
+
 class IndexSettings(Section):
     """How vectors become a FAISS index, and what it must reach to be published."""
 

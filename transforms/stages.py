@@ -277,7 +277,7 @@ def cutter_for(context: RunContext, tokenizer: Tokenizer) -> Cutter:
     detection, questioning = make_detection(context.semantic, context.encoder), None
     if context.asking is not None:
         asking = make_asking(context.asking, context.store, context.run)
-        questioning = Questioning(asking, context.pic, context.boundaries)
+        questioning = Questioning(asking, context.pic, context.boundaries, context.rewriting)
     return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection, questioning)
 
 

@@ -37,6 +37,9 @@ def cut_corpus(settings: Settings, corpus: Corpus) -> CutCorpus:
     from transforms.chunking import make_cutter, make_detection
     from transforms.rewriting.dialogues import hold_all
 
+    rewrite = settings.rewriting.rewrite
+    if rewrite != "none":
+        raise SettingsError(f"rewrite = {rewrite!r} is measured on an index that was made with it, not as a policy")
     tokenizer, prompt = load_tokenizer(settings.encoder), encoder_prompts(settings.encoder)[0]
     prompt_tokens = int(tokenizer.count([prompt])[0]) if prompt else 0
     detection = make_detection(settings.semantic, settings.encoder)

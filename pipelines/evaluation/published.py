@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -14,6 +15,7 @@ from pipelines.evaluation.arms import SAMPLED_UNITS, Names, Ranking, ranked_unit
 from pipelines.search import open_index
 from pipelines.search.shard import Row
 from transforms.columns import strings
+from transforms.elements import SOURCE_LEVELS, SUMMARY
 from transforms.evaluation.extent import Spans
 from transforms.identity import bucket
 from transforms.indexing.searching import NONE
@@ -102,8 +104,10 @@ class PublishedArm:
         for entry, owners in by_segment.items():
             rows = np.concatenate([np.arange(units.first_row, units.first_row + units.n_rows) for _, units in owners])
             documents = np.repeat([code for code, _ in owners], [units.n_rows for _, units in owners])
-            table = take_rows(self._store, entry, rows.tolist(), ["start", "end"])
-            parts.append(Spans(documents, documents, table["start"].to_numpy(), table["end"].to_numpy()))
+            table = take_rows(self._store, entry, rows.tolist(), ["start", "end", "level"])
+            is_source = pc.is_in(table["level"], value_set=pa.array(sorted(SOURCE_LEVELS))).to_numpy()
+            documents, starts, ends = documents[is_source], table["start"].to_numpy(), table["end"].to_numpy()
+            parts.append(Spans(documents, documents, starts[is_source], ends[is_source]))
         return Spans(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def document_code(self, content_id: str) -> int:
@@ -118,13 +122,14 @@ class PublishedArm:
         units = self._index.units(known)
         rows = [units[int(number)] for number in known]
         documents = [self.document_code(str(row["content_id"])) for row in rows]
-        starts, ends = ([row[name] for row in rows] for name in ("start", "end"))
+        # A summary is about its span, but serves none of it.
+        starts, ends = ([row[name] * (row["level"] != SUMMARY) for row in rows] for name in ("start", "end"))
         columns = (documents, starts, ends, self._count(rows, counter))
         ranked = ranked_units(ids, known, [np.array(column, np.int64) for column in columns])
         return Ranking(ranked, lambda question, rank: str(units[int(ids[question, rank])]["text"]))
 
     def mean_unit_tokens(self, counter: Tokenizer) -> float:
-        if counter.identity == self.tokenizer.identity:
+        if counter.identity == self.tokenizer.identity and not self._index.has_propositions:
             return self._stored_mean()
         units = self._index.units(self._index.sample_ids(SAMPLED_UNITS))
         return float(np.mean(self._count(list(units.values()), counter))) if units else 0.0

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from models.errors import ModelError, SettingsError, StoreError
 from models.settings import EncoderSettings
 from pipelines.search.documents import Documents
-from pipelines.search.hits import Hit
+from pipelines.search.hits import Hit, Matched
+from pipelines.search.serving import Served, serve
 from pipelines.search.shard import Row, SearchedShard
 from transforms.indexing.searching import NONE, Candidates, merge_candidates
 from transforms.settings import IndexSettings
@@ -46,7 +47,8 @@ def open_index(root: str, version: str | None = None, encoder_settings: EncoderS
 class Index:
     """A version opened for search. It stays on its version whatever is published meanwhile.
 
-    `outcomes` counts the questions asked, and those over the encoder's limit, whose ends were not read.
+    `outcomes` counts the questions asked, those over the encoder's limit, whose ends were not read, the passages that
+    were served, and the units that were matched until there were `k` of them.
     """
 
     def __init__(self, store: Store, manifest: Manifest, encoder_settings: EncoderSettings) -> None:
@@ -54,7 +56,8 @@ class Index:
         self.outcomes: Counter[str] = Counter()
         self._settings = IndexSettings.model_validate(manifest.settings.get("index", {}))
         self._encoder_settings = encoder_settings
-        self._shards = [SearchedShard(store, shard) for shard in manifest.shards if shard.index]
+        plain = None if may_have_propositions(manifest) else manifest.recipes.get("cut", {}).get("id")
+        self._shards = [SearchedShard(store, shard, plain) for shard in manifest.shards if shard.index]
         self._documents = Documents(store, manifest.document_shards)
 
     @property
@@ -68,8 +71,21 @@ class Index:
 
         return load_encoder(self._encoder_settings)
 
+    @property
+    def has_propositions(self) -> bool:
+        """Whether some units are served for others that are matched."""
+        return any(len(shard.levels.children) > 0 for shard in self._shards)
+
+    @property
+    def fan_in(self) -> float | None:
+        """Units matched for each passage served, over all questions so far; None where nothing was found."""
+        n_served = self.outcomes["served"]
+        return self.outcomes["matched"] / n_served if n_served else None
+
     def search(self, texts: Sequence[str], k: int = 10) -> list[list[Hit]]:
-        """The `k` best units for each question, best first; equal scores in the order of their ids.
+        """The `k` best units for each question, best first; equal scores in the order of what was matched by id.
+
+        Propositions are served as their passages, each passage once, with the score of its best proposition.
 
         :raises DamagedFileError: a file that the answer needs is damaged, and is named.
         """
@@ -95,18 +111,33 @@ class Index:
         return np.asarray(encoded.vectors, np.float32)
 
     def _search_block(self, queries: NDArray[np.float32], k: int) -> list[list[Hit]]:
-        found = self.rank(queries, k)
-        units = self.units(np.unique(found.ids[found.ids != NONE]))
-        hits = self._hits(units)
-        return [_scored(row_ids, row_scores, hits) for row_ids, row_scores in zip(*found, strict=True)]
+        served = self._serve(queries, k)
+        self.outcomes["served"] += int(np.sum(served.ids != NONE))
+        self.outcomes["matched"] += served.n_matched
+        wanted = np.unique([served.ids, served.matched])
+        units = self.units(wanted[wanted != NONE])
+        hits = self._hits({number: units[number] for number in np.unique(served.ids[served.ids != NONE]).tolist()})
+        columns = zip(served.ids, served.matched, served.scores, strict=True)
+        return [_scored(*column, hits, units) for column in columns]
 
     def rank(self, queries: NDArray[np.float32], k: int) -> Candidates:
         """Ids and scores of the `k` best units for each vector, as `search` ranks them, without their texts."""
-        return merge_candidates([shard.search(queries, k, self._settings) for shard in self._shards], k)
+        served = self._serve(queries, k)
+        return Candidates(served.ids, served.scores)
+
+    def _serve(self, queries: NDArray[np.float32], k: int) -> Served:
+        """The best `k` units to serve. More are matched until there are so many, or no more are found."""
+        n = k
+        while True:
+            found = merge_candidates([shard.search(queries, n, self._settings) for shard in self._shards], n)
+            served = serve(found, [shard.levels for shard in self._shards], k)
+            if np.all((served.ids[:, -1] != NONE) | (found.ids[:, -1] == NONE)):
+                return served
+            n *= 2
 
     def sample_ids(self, n_units: int) -> NDArray[np.int64]:
-        """Ids of about `n_units` live units, spread evenly over each shard's; all of them where there are no more."""
-        ids = [shard.live.ids for shard in self._shards]
+        """Ids of about `n_units` live units that are served, spread evenly over each shard's, or of all of them."""
+        ids = [np.setdiff1d(shard.live.ids, shard.levels.children, assume_unique=True) for shard in self._shards]
         step = max(1, -(-sum(map(len, ids)) // n_units))
         return np.concatenate([part[::step] for part in ids]) if ids else np.empty(0, np.int64)
 
@@ -141,13 +172,33 @@ class Index:
             heading_path=tuple(unit["heading_path"] or ()),
             score=0.0,
             unit_id=unit["unit_id"],
+            level=unit["level"],
             metadata=self._documents.metadata(places[0]),
         )
 
 
-def _scored(ids: NDArray[np.int64], scores: NDArray[np.float32], hits: Mapping[int, Hit]) -> list[Hit]:
-    pairs = zip(ids.tolist(), scores.tolist(), strict=True)
-    return [msgspec.structs.replace(hits[vector_id], score=score) for vector_id, score in pairs if vector_id != NONE]
+def may_have_propositions(manifest: Manifest) -> bool:
+    """Whether the run that made a version wrote propositions."""
+    return bool(manifest.settings.get("rewriting", {}).get("rewrite") == "propositions")
+
+
+def _scored(
+    ids: NDArray[np.int64],
+    matched: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    hits: Mapping[int, Hit],
+    units: Mapping[int, Row],
+) -> list[Hit]:
+    rows = zip(ids.tolist(), matched.tolist(), scores.tolist(), strict=True)
+    return [
+        msgspec.structs.replace(hits[served], score=score, matched=_matched(units[child]) if child != served else None)
+        for served, child, score in rows
+        if served != NONE
+    ]
+
+
+def _matched(unit: Row) -> Matched:
+    return Matched(unit["unit_id"], unit["text"], unit["start"], unit["end"])
 
 
 def _check_encoder(settings: EncoderSettings, manifest: Manifest) -> None:

@@ -13,7 +13,7 @@ from transforms.store.files import Store
 from transforms.store.manifest import Shard
 from transforms.store.segments import Vectors, open_vectors, read_table
 
-_COLUMNS = ["content_id", "n_units", "units_segment", "units_row", "vectors_segment", "vectors_row"]
+_COLUMNS = ["content_id", "n_units", "units_segment", "units_row", "vectors_segment", "vectors_row", "cut_recipe"]
 
 Numbers = NDArray[np.int64]
 
@@ -49,6 +49,11 @@ class LiveRows:
         order = np.argsort(ids)
         self.ids = ids[order]
         self._content, self._offset = content[order].astype(np.int32), offset[order].astype(np.int32)
+
+    @property
+    def cut_recipes(self) -> frozenset[str]:
+        """The recipes by which the contents were cut."""
+        return frozenset(map(str, self._contents["cut_recipe"].unique().to_pylist()))
 
     def find(self, ids: Numbers) -> Numbers:
         """Positions of `ids` among the live rows. `StoreError` names an id that is not live."""

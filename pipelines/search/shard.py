@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.errors import StoreError
+from pipelines.search.levels import Levels, read_levels
 from pipelines.search.live_rows import LiveRows, Numbers
 from transforms.indexing.searching import Candidates, rescore, search_shard
 from transforms.indexing.shards import ShardIndex, load
@@ -16,7 +17,9 @@ from transforms.store.files import Store
 from transforms.store.manifest import Shard
 from transforms.store.segments import ROWS_PER_GROUP, read_rows
 
-UNIT_COLUMNS = ["unit_id", "vector_id", "content_id", "start", "end", "text", "context", "heading_path", "n_tokens"]
+UNIT_COLUMNS = [
+    "unit_id", "vector_id", "content_id", "start", "end", "text", "context", "heading_path", "n_tokens", "level",
+]  # fmt: skip
 
 Row = Mapping[str, Any]
 
@@ -24,11 +27,12 @@ Row = Mapping[str, Any]
 class SearchedShard:
     """A shard's index and segments, read when they are first needed, and checked before they are used.
 
+    :param plain_recipe: the recipe of cutting that is known to make no propositions; none where it may be any.
     :raises DamagedFileError: by every method, naming the file whose bytes are not those promised.
     """
 
-    def __init__(self, store: Store, shard: Shard) -> None:
-        self._store, self._shard = store, shard
+    def __init__(self, store: Store, shard: Shard, plain_recipe: str | None = None) -> None:
+        self._store, self._shard, self._plain_recipe = store, shard, plain_recipe
         self._unit_entries = {entry.path: entry for entry in shard.units}
 
     @cached_property
@@ -40,9 +44,16 @@ class SearchedShard:
     def live(self) -> LiveRows:
         return LiveRows(self._store, self._shard)
 
+    @cached_property
+    def levels(self) -> Levels:
+        """Which units are served in place of others. A document that failed since may have been cut otherwise."""
+        is_plain = self.live.cut_recipes <= {self._plain_recipe}
+        return Levels() if is_plain else read_levels(self._store, self._shard, self.live)
+
     def search(self, queries: NDArray[np.float32], k: int, settings: IndexSettings) -> Candidates:
-        """Candidates of each query, float32 (q, d), with exact scores."""
-        found = search_shard(self.index, queries, k * settings.rerank_factor, settings.nprobe)
+        """Candidates of each query, float32 (q, d), with exact scores. Passages that have propositions are none."""
+        n_candidates = k * settings.rerank_factor
+        found = search_shard(self.index, queries, n_candidates, settings.nprobe, self.levels.passages)
         return found if self.index.is_flat else rescore(queries, found, self.live.vectors)
 
     def holds(self, ids: Numbers) -> NDArray[np.bool_]:

@@ -183,6 +183,15 @@ def test_a_chunker_that_asks_a_model_is_not_tried(mill):
         dry_run(settings.model_copy(update={"chunking": chunking}), mill.root)
 
 
+def test_no_model_is_asked_to_rewrite(mill):
+    mill.write("a.md", "some words")
+    settings = load_settings(None, {"input": [f"{mill.source}/**"], "encoder": "hashing", "rewrite": "context"})
+    with pytest.raises(
+        SettingsError, match="rewrite = 'context' asks a model about every unit, and a dry run asks none"
+    ):
+        dry_run(settings, mill.root)
+
+
 def test_an_encoder_of_stated_facts_runs_nothing(mill, tmp_path):
     mill.write("a.md", "some words")
     prices = tmp_path / "prices.toml"

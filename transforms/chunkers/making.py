@@ -11,7 +11,7 @@ from transforms.rewriting.asking import Asking
 from transforms.rewriting.prompts import load_prompt
 from transforms.rewriting.queries import Questions, read_questions
 from transforms.semantic.detection import Detector, detection_encoder
-from transforms.settings import BoundarySettings, ChunkingSettings, PicSettings, SemanticSettings
+from transforms.settings import BoundarySettings, ChunkingSettings, PicSettings, RewritingSettings, SemanticSettings
 
 ASKING = frozenset({"pic", "llm"})
 """The chunkers that ask a language model."""
@@ -32,11 +32,12 @@ def make_detection(settings: SemanticSettings, embedder: EncoderSettings) -> Det
 
 @dataclass(frozen=True)
 class Questioning:
-    """How a language model is asked where to cut, for the chunkers that ask one."""
+    """How a language model is asked where to cut, for the chunkers that ask one, and what it writes of what was cut."""
 
     asking: Asking
     pic: PicSettings = field(default_factory=PicSettings)
     boundaries: BoundarySettings = field(default_factory=BoundarySettings)
+    rewriting: RewritingSettings = field(default_factory=RewritingSettings)
 
 
 def window_and_context(name: str, settings: ChunkingSettings, room: int) -> tuple[int, int]:

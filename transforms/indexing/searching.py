@@ -1,7 +1,7 @@
 """Search in a shard, re-scoring from the stored vectors, merging over shards, and exact search to compare with."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,16 +30,20 @@ class Candidates(NamedTuple):
     scores: Vectors32
 
 
-def search_shard(shard: ShardIndex, queries: Vectors32, n: int, nprobe: int = 1) -> Candidates:
+def search_shard(
+    shard: ShardIndex, queries: Vectors32, n: int, nprobe: int = 1, excluded: Ids | None = None
+) -> Candidates:
     """The `n` best of a shard for each query, float32 (q, d). Scores are exact for flat and estimates for IVF-PQ.
 
     A query's answer does not depend on the queries beside it, nor on the number of threads.
+
+    :param excluded: ids of the shard, each once, that are passed over as if they were not there.
     """
     index = shard.index
-    if shard.n_vectors == 0 or len(queries) == 0:
+    n_places = min(n, shard.n_vectors - (0 if excluded is None else len(excluded)))
+    if n_places < 1 or len(queries) == 0:
         return _nothing(len(queries), n)
-    n_places = min(n, shard.n_vectors)
-    parameters = require("faiss", "cpu").SearchParametersIVF(nprobe=min(nprobe, index.nlist))
+    parameters = _parameters(min(nprobe, index.nlist), excluded)
     parts = []
     for start in range(0, len(queries), QUERIES_AT_ONCE):
         block = np.ascontiguousarray(queries[start : start + QUERIES_AT_ONCE], np.float32)
@@ -49,6 +53,14 @@ def search_shard(shard: ShardIndex, queries: Vectors32, n: int, nprobe: int = 1)
     if shard.is_flat:
         return _best(rescore(queries, found, lambda wanted: flat_rows(shard, wanted)), n)
     return _best(found, n)
+
+
+def _parameters(nprobe: int, excluded: Ids | None) -> Any:
+    faiss = require("faiss", "cpu")
+    if excluded is None or not len(excluded):
+        return faiss.SearchParametersIVF(nprobe=nprobe)
+    selector = faiss.IDSelectorNot(faiss.IDSelectorBatch(np.ascontiguousarray(excluded, np.int64)))
+    return faiss.SearchParametersIVF(nprobe=nprobe, sel=selector)
 
 
 def rescore(queries: Vectors32, found: Candidates, rows: Callable[[Ids], Vectors16]) -> Candidates:

@@ -1,7 +1,7 @@
 """What a free-text answer is worth: trimmed to whole sentences, and seen through where it only repeats the prompt."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from models.llm.records import Message
 
@@ -38,6 +38,18 @@ def repeats_prompt(answer: str, turns: Sequence[Message]) -> bool:
     sentences = [part for content in told for part in re.split(r"(?<=[.:!?])\s+", content)]
     is_told = any(len(said) >= _MIN_REPEATED_WORDS and _holds(words, said) for said in map(_words, sentences))
     return is_told or (bool(words) and words == _words(one_line(turns[-1].content)))
+
+
+def fitting_sentences(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
+    """As many whole sentences from the front as fit; empty where not even the first does."""
+    while text and count_tokens(text) > max_tokens:
+        shorter = whole_sentences(text[:-1].rstrip(".!?…。！？ "))
+        text = shorter if len(shorter) < len(text) and whole_sentences(shorter) == shorter and _ends(shorter) else ""
+    return text
+
+
+def _ends(text: str) -> bool:
+    return bool(text) and text.rstrip("\"'”’»)]」』）】》")[-1:] in ".!?…。！？｡।॥؟۔"
 
 
 def _holds(words: list[str], part: list[str]) -> bool:

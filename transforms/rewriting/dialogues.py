@@ -20,13 +20,25 @@ def hold(dialogue: Dialogue[T], ask: Ask) -> T:
 
 def hold_all(dialogues: Iterable[Dialogue[T]], ask: Ask) -> list[T]:
     """What each dialogue returns, in order. In each round the requests of all that are not done are asked together."""
+    whole = together(dialogues)
+    try:
+        requests = next(whole)
+        while True:
+            requests = whole.send(ask(requests))
+    except StopIteration as stop:
+        made: list[T] = stop.value
+        return made
+
+
+def together(dialogues: Iterable[Dialogue[T]]) -> Dialogue[list[T]]:
+    """Many dialogues as one, which returns what each of them returns, in order. A round asks what all of them want."""
     running = dict(enumerate(dialogues))
     done: dict[int, T] = {}
     wanted = {number: _step(dialogue, None, number, done) for number, dialogue in running.items()}
-    while any(number not in done for number in running):
+    while len(done) < len(running):
         open_ones = [number for number in running if number not in done]
         requests = [request for number in open_ones for request in wanted[number]]
-        results = ask(requests) if requests else []
+        results = (yield requests) if requests else []
         at = 0
         for number in open_ones:
             own = results[at : at + len(wanted[number])]

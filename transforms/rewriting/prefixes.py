@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from models.llm.records import Answer, Request, Result
-from transforms.rewriting.answers_text import one_line, repeats_prompt, whole_sentences
+from transforms.rewriting.answers_text import fitting_sentences, one_line, repeats_prompt, whole_sentences
 from transforms.rewriting.checks import invented_numbers
 from transforms.rewriting.dialogues import Dialogue
 from transforms.rewriting.languages import script_of
@@ -49,7 +49,7 @@ def place(
     counts: Counter[str] = Counter()
     text, reason = _checked(result, request, passage, shown)
     if not reason:
-        fitting = _fit(text, max_tokens, count_tokens)
+        fitting = fitting_sentences(text, max_tokens, count_tokens)
         counts["trimmed_prefixes"] += bool(fitting) and fitting != text
         text, reason = fitting, "" if fitting else "too_long"
     if reason:
@@ -72,15 +72,3 @@ def _checked(result: Result, request: Request, passage: str, shown: str) -> tupl
     if invented_numbers(text, shown):
         return "", "invented_number"
     return text, "other_language" if script_of(text) != script_of(shown) else ""
-
-
-def _fit(text: str, max_tokens: int, count_tokens: CountTokens) -> str:
-    """As many whole sentences from the front as fit; empty where not even the first does."""
-    while text and count_tokens(text) > max_tokens:
-        shorter = whole_sentences(text[:-1].rstrip(".!?…。！？ "))
-        text = shorter if len(shorter) < len(text) and whole_sentences(shorter) == shorter and _ends(shorter) else ""
-    return text
-
-
-def _ends(text: str) -> bool:
-    return bool(text) and text.rstrip("\"'”’»)]」』）】》")[-1:] in ".!?…。！？｡।॥؟۔"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from models.errors import StoreError
-from transforms.elements import Block, Snapshot
+from transforms.elements import PASSAGE, PROPOSITION, SOURCE_LEVELS, SUMMARY, Block, Snapshot
 from transforms.identity import bucket, unit_id, vector_id
 from transforms.indexing.shards import ids_of, load
 from transforms.store.files import Store
@@ -19,6 +19,7 @@ from transforms.store.manifest import FileEntry, Shard
 from transforms.store.segments import Vectors, open_vectors, read_table
 
 MAX_FAULTS_PER_FILE = 10
+LEVELS = SOURCE_LEVELS | {PROPOSITION, SUMMARY}
 
 Ids = NDArray[np.int64]
 
@@ -177,14 +178,30 @@ def _check_units(content: Content, text: str, units: list[dict[str, Any]], log: 
     ordinals = [unit["ordinal"] for unit in units]
     is_ordered = all(before < after for before, after in pairwise(ordinals))
     log.check(is_ordered, path, f"units of content {content.content_id} are out of order")
+    passages = {unit["unit_id"]: unit for unit in units if unit["level"] == PASSAGE}
     for unit in units:
         start, end, name = unit["start"], unit["end"], unit["unit_id"]
         log.check(unit["content_id"] == content.content_id, path, f"unit {name} is of content {unit['content_id']}")
-        is_exact = 0 <= start <= end <= len(text) and text[start:end] == unit["text"]
+        log.check(unit["level"] in LEVELS, path, f"unit {name} has the unknown level {unit['level']!r:.40}")
+        is_source = unit["level"] in SOURCE_LEVELS
+        is_exact = 0 <= start <= end <= len(text) and (not is_source or text[start:end] == unit["text"])
         log.check(is_exact, path, f"unit {name} is not what its snapshot has at {start} to {end}")
+        _check_parent(unit, passages, path, log)
         right = unit_id(unit["content_id"], unit["level"], start, end, unit["text"], unit["recipe"])
         log.check(name == right, path, f"unit {name} has another content than its id says")
         log.check(unit["vector_id"] == vector_id(right), path, f"unit {name} has a wrong vector_id")
+
+
+def _check_parent(unit: Mapping[str, Any], passages: Mapping[str, Any], path: str, log: FaultLog) -> None:
+    """A proposition must lie within a passage of its content; no other unit has a parent."""
+    parent, name = unit["parent_id"], unit["unit_id"]
+    if unit["level"] != PROPOSITION:
+        return log.check(parent is None, path, f"unit {name} of level {unit['level']!r:.40} has a parent")
+    passage = passages.get(parent)
+    if passage is None:
+        return log.add(path, f"unit {name} has the parent {parent}, which is no passage of its content")
+    is_inside = passage["start"] <= unit["start"] <= unit["end"] <= passage["end"]
+    log.check(is_inside, path, f"unit {name} lies outside its passage {parent}")
 
 
 def _check_vectors(content: Content, ids: Ids, files: Mapping[str, Vectors], place: str, log: FaultLog) -> None:

@@ -211,6 +211,13 @@ def test_equal_scores_are_ranked_by_content_and_not_by_order(tmp_path):
     assert found[0] == found[1]
 
 
+def test_a_policy_asks_nobody_to_rewrite(tmp_path):
+    (tmp_path / "a.txt").write_text("The same words.")
+    settings = load_settings(None, {**HASHING, "input": [str(tmp_path)], "rewrite": "summary"})
+    with pytest.raises(SettingsError, match="rewrite = 'summary' is measured on an index"):
+        PolicyArm("p", settings, read_corpus(settings.reading), VectorMemo(load_encoder(settings.encoder)))
+
+
 def test_one_question_has_a_mean_and_no_error(corpus, ask, policy, capsys):
     file = ask(("topic0x1?", [{"uri": "d0.txt", "quote": sentence(0, 1)}]))
     names = ["--policy", policy("a.toml", window_tokens=20), "--against", policy("b.toml", window_tokens=40)]

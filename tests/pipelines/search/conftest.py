@@ -46,7 +46,7 @@ class Content:
                 dict.fromkeys(UNITS.names)
                 | {"unit_id": unit_id, "vector_id": int(unit_id[:16], 16) >> 1, "content_id": self.id}
                 | {"ordinal": ordinal, "start": start, "end": start + len(line), "text": line}
-                | {"heading_path": ["Title", line.split()[0]]}
+                | {"heading_path": ["Title", line.split()[0]], "level": "chunk"}
             )
             start += len(line) + 1
         return rows

@@ -82,7 +82,7 @@ def test_a_question_over_the_limit_is_counted(builder):
     builder.publish("v1", {"a.txt": "apple"})
     index = open_index(builder.store.root)
     index.search(["word " * 5000, "apple"])
-    assert dict(index.outcomes) == {"queries": 2, "queries_over_limit": 1}
+    assert dict(index.outcomes) == {"queries": 2, "queries_over_limit": 1, "matched": 2, "served": 2}
 
 
 def test_an_open_index_stays_on_its_version(builder):

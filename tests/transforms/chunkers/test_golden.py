@@ -20,6 +20,7 @@ from transforms.settings import ChunkingSettings, PicSettings, SemanticSettings
 
 STORED = Path(__file__).with_name("golden_units.json")
 CHUNKERS = ("fixed", "recursive", "structural", "semantic", "pic", "llm")
+FIELDS = ("start", "end", "text", "n_tokens", "context", "heading_path")
 DETECTION = make_detection(
     SemanticSettings(threshold_percentile=60.0, min_run_sentences=2), EncoderSettings(encoder="hashing")
 )
@@ -55,7 +56,8 @@ def current() -> dict[str, object]:
             )
             cutter = make_cutter(chosen, HashingTokenizer(), detection=DETECTION, questioning=QUESTIONING)
             document = cutter.cut(extract_markdown(SOURCE))
-            seen = {"units": document.units, "chunker": document.chunker, "counts": document.counts}
+            units = [{name: getattr(unit, name) for name in FIELDS} for unit in document.units]
+            seen = {"units": units, "chunker": document.chunker, "counts": document.counts}
             found[f"{chunker}-{overlap}"] = {
                 "versions": cutter.identity["versions"],
                 "sha256": hashlib.sha256(msgspec.json.encode(seen)).hexdigest(),

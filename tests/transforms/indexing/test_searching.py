@@ -44,6 +44,16 @@ def test_a_flat_shard_is_exact(seed, n, k, empty_shard, make_vectors):
 
 
 @pytest.mark.parametrize("kind", ["flat", "ivfpq"])
+@pytest.mark.parametrize("n_excluded", [0, 1, 150, 300])
+def test_what_is_excluded_might_as_well_not_be_there(kind, n_excluded, empty_shard, make_vectors):
+    vectors, ids = make_vectors(300, 5), np.random.default_rng(5).permutation(300)
+    queries = make_vectors(21, 6).astype(np.float32)
+    found = search_shard(fill(empty_shard(kind), ids, vectors), queries, 40, 4, np.sort(ids[:n_excluded]))
+    without_them = search_shard(fill(empty_shard(kind), ids[n_excluded:], vectors[n_excluded:]), queries, 40, 4)
+    assert np.array_equal(found.ids, without_them.ids) and np.array_equal(found.scores, without_them.scores)
+
+
+@pytest.mark.parametrize("kind", ["flat", "ivfpq"])
 def test_neither_shards_nor_batches_nor_threads_show(kind, empty_shard, make_vectors):
     vectors, ids = make_vectors(300, 5), np.random.default_rng(5).permutation(300)
     queries = make_vectors(41, 6).astype(np.float32)

@@ -34,9 +34,9 @@ def units_of(name: str, text: str) -> list[dict]:
     for ordinal, word in enumerate(text.split()):
         start = text.index(word, start)
         end = start + len(word)
-        unit = unit_id(name, "structural", start, end, word, "cut")
+        unit = unit_id(name, "chunk", start, end, word, "cut")
         units.append(
-            {"unit_id": unit, "vector_id": vector_id(unit), "content_id": name, "level": "structural",
+            {"unit_id": unit, "vector_id": vector_id(unit), "content_id": name, "level": "chunk",
              "ordinal": ordinal, "start": start, "end": end, "text": word, "context": "", "heading_path": ["Top"],
              "parent_id": None, "n_tokens": 1, "recipe": "cut", "embed_hash": hashlib.sha256(word.encode()).hexdigest()}
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """Verification: silent on what was published, and naming the file wherever one byte or one row is wrong."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import msgspec
 import pyarrow as pa
@@ -92,6 +93,9 @@ WRONGS = [
     Wrong("units", "recipe", lambda column: pc.utf8_upper(column), "than its id says"),
     Wrong("units", "vector_id", lambda column: pc.add(column, 1), "wrong vector_id"),
     Wrong("units", "ordinal", lambda column: pc.negate(column), "out of order"),
+    Wrong("units", "level", lambda column: pc.utf8_upper(column), "unknown level"),
+    Wrong("units", "level", lambda column: pc.replace_substring(column, "chunk", "proposition"), "is no passage"),
+    Wrong("units", "parent_id", lambda column: pc.if_else(pc.is_null(column), "0" * 32, column), "has a parent"),
     Wrong("snapshots", "text", lambda column: pc.replace_substring(column, "alpha", "alpHa"), "is not the text"),
     Wrong("snapshots", "content_id", lambda column: pc.utf8_upper(column), "is not the text"),
 ]
@@ -108,6 +112,21 @@ def test_a_consistent_file_with_wrong_rows_is_named(store, publishing, documents
     new = write_table(store, old.path.rsplit("/", 1)[0], table.set_column(place, field, _cast(wrong, table, field)))
     _republish(store, manifest, old, new, wrong.table)
     assert any(wrong.words in fault.problem for fault in verify(store)), verify(store)
+
+
+def test_a_proposition_outside_its_passage_is_named(store, publishing, documents):
+    """Every second unit of a content becomes a proposition of the one before it, which it does not lie in."""
+    manifest = publishing(store, "v1", documents)
+    old = manifest.shards[0].units[0]
+    units = read_table(store, old).to_pylist()
+    for before, unit in pairwise(units):
+        if unit["ordinal"] % 2 and before["content_id"] == unit["content_id"]:
+            before["level"], unit["level"], unit["parent_id"] = "passage", "proposition", before["unit_id"]
+    table = pa.Table.from_pylist(units, read_table(store, old).schema)
+    new = write_table(store, old.path.rsplit("/", 1)[0], table)
+    _republish(store, manifest, old, new, "units")
+    problems = [fault.problem for fault in verify(store)]
+    assert any("lies outside its passage" in problem for problem in problems), problems
 
 
 def _cast(wrong, table, field):
