@@ -254,7 +254,7 @@ def test_one_changed_setting_reruns_the_stages_below_it_and_no_other(turned, mon
 
         monkeypatch.setattr(owner, method, call)
 
-    spy(Cutter, "cut", "cut")
+    spy(Cutter, "dialogue", "cut")
     spy(HashingEncoder, "encode", "encode")
     spy(stages, "fill_shard", "fill")
     spy(stages, "read_item", "read")
