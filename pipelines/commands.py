@@ -247,6 +247,8 @@ def advise(arguments: argparse.Namespace) -> Outcome:
     from pipelines.advise import advise as measure
     from pipelines.advise.view import show_advice
 
+    if "input" in setting_overrides(arguments):
+        raise SettingsError("--input is for runs; name what to measure after --sample alone")
     report = measure(
         _settings(arguments), arguments.sample, arguments.questions, arguments.write, arguments.prices, watch_progress
     )

@@ -116,6 +116,7 @@ def test_the_text_fits_80_columns(command):
     [
         (["--write", "advised.yaml"], "must end in .toml"),
         (["--questions", "nowhere.jsonl"], "cannot be read"),
+        (["--input", "corpus"], "name what to measure after --sample alone"),
         (["--sample", "nothing/*"], "has no document with text"),
     ],
 )
