@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.errors import ExtractionError
+from models.errors import ExtractionError, StoreError
 from transforms.extraction import content_id, extract_file, format_of, is_table
 from transforms.settings import ReadingSettings
 
@@ -104,6 +104,27 @@ def test_tables_hold_many_documents():
 def test_an_unknown_format_is_one_failure(extract):
     with pytest.raises(ExtractionError, match="unknown_format"):
         extract(b"x", "a.exe")
+
+
+@pytest.mark.parametrize("error", [KeyError("zone\nx"), RuntimeError("deep"), AssertionError(), TypeError("no")])
+def test_whatever_a_library_raises_is_one_failure(error, extract, monkeypatch):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr("transforms.extraction.documents.extract_plain", broken)
+    with pytest.raises(ExtractionError, match=f"^broken_plain: {type(error).__name__}") as caught:
+        extract(b"x", "a.txt")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [MemoryError, StoreError, OSError])
+def test_what_is_not_the_files_fault_passes(error, extract, monkeypatch):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr("transforms.extraction.documents.extract_plain", broken)
+    with pytest.raises(error):
+        extract(b"x", "a.txt")
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,38 @@ def test_metadata_that_does_not_fit_is_dropped_and_counted(extract):
     assert document.snapshot.counts == {"dropped_metadata": 1}
 
 
+@pytest.mark.parametrize(
+    ("number", "kind", "text"),
+    [
+        (5, pa.timestamp("us", tz="Mars/Phobos"), None),
+        (1, pa.timestamp("ns"), "1970-01-01T00:00:00.000000001"),
+        (1000, pa.timestamp("ns"), "1970-01-01T00:00:00.000001"),
+        (1, pa.time64("ns"), "00:00:00.000000001"),
+        (1, pa.duration("ns"), "1 ns"),
+        (2**62, pa.timestamp("us"), None),
+        (2**31 - 1, pa.date32(), None),
+        ([1], pa.list_(pa.timestamp("ns")), None),
+    ],
+)
+def test_a_value_without_a_python_type_costs_no_more_than_itself(number, kind, text, extract):
+    table = pa.table({"id": ["a", "b"], "text": ["one", "two"], "odd": pa.array([number, None], kind), "n": [1, 2]})
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    first, second = extract(buffer.getvalue(), "t.parquet")
+    assert first.metadata == ({"n": "1"} if text is None else {"n": "1", "odd": text})
+    assert first.snapshot.counts.get("dropped_metadata", 0) == (text is None)
+    assert (second.snapshot.text, second.metadata, second.snapshot.counts) == ("two", {"n": "2"}, {})
+
+
+def test_an_odd_id_or_text_is_refused_and_not_made_up(extract):
+    moments = pa.array([1, 2], pa.timestamp("ns"))
+    for columns in ({"id": moments, "text": ["a", "b"]}, {"id": ["a", "b"], "text": moments}):
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns), buffer)
+        reasons = {document.reason for document in extract(buffer.getvalue(), "t.parquet")}
+        assert reasons <= {"no_id", "no_text"} and len(reasons) == 1
+
+
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=30), max_size=6), st.integers(1, 200))
 def test_kept_metadata_fits(values, max_bytes):
     kept, n_dropped = fit_metadata(values, max_bytes)
