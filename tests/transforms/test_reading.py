@@ -1,5 +1,6 @@
 """Reading objects: one record a document, one dead letter a bad one, and the texts in scratch files."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -216,6 +217,20 @@ def test_an_unreadable_table_is_one_failure_and_its_rows_stay(mill):
     mill.write_rows("t.parquet", [("a", "one")])
     outcome = mill.run().outcome
     assert (outcome.documents["unchanged"], outcome.documents["deleted"]) == (1, 1)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_a_cut_archive_is_one_failure_and_its_pages_stay(mill, pack):
+    pytest.importorskip("warcio", reason="the extra 'formats' is not installed")
+    body = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nsome text"
+    head = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://x/{}\r\nContent-Length: {}\r\n\r\n"
+    records = [head.format(name, len(body)).encode() + body + b"\r\n\r\n" for name in "ab"]
+    data = b"".join(map(pack, records))
+    mill.write("x.warc", data)
+    mill.run()
+    mill.write("x.warc", data[:-12])
+    outcome = mill.run().outcome
+    assert (outcome.documents["failed"], outcome.documents["deleted"], len(mill.documents())) == (1, 0, 2)
 
 
 def test_a_stale_document_goes_with_its_file(mill):
