@@ -1,6 +1,7 @@
 """Stage one: objects in, documents out. Texts go to scratch files; what leaves is one small record a document."""
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -97,7 +98,7 @@ def read_file(context: RunContext, file: FileToRead, sink: SnapshotSink) -> list
 
 def _read_whole(context: RunContext, file: FileToRead, name: str, sink: SnapshotSink) -> list[Record]:
     started = time.process_time()
-    with _open(file.file) as stream:
+    with open_regular(file.file) as stream:
         extracted = next(iter(extract_file(stream, file.file, context.reading)))
     if extracted.reason:
         raise ExtractionError(extracted.reason, extracted.detail)
@@ -113,7 +114,7 @@ def _read_whole(context: RunContext, file: FileToRead, name: str, sink: Snapshot
 
 def _read_table(context: RunContext, file: FileToRead, name: str, sink: SnapshotSink) -> list[Record]:
     table = _TableReader(context, file, sink)
-    with _open(file.file) as stream:
+    with open_regular(file.file) as stream:
         for extracted in extract_file(stream, file.file, context.reading):
             table.read(extracted)
     return table.finish(name, is_settled=not _changed_since_listed(file))
@@ -224,7 +225,13 @@ def _row_uri(context: RunContext, file: str, extracted: Extracted) -> str:
     return row_uri(file, extracted.key, extracted.row, context.reading.id_scope)
 
 
-def _open(file: str) -> BinaryIO:
+def open_regular(file: str) -> BinaryIO:
+    """The bytes of an object as they lie there. ExtractionError('unreadable') for a pipe, socket or device.
+
+    To open a pipe that nobody writes to would wait for ever.
+    """
+    if os.path.exists(file) and not os.path.isfile(file):
+        raise ExtractionError("unreadable", "a folder, pipe, socket or device, not a regular file")
     stream: BinaryIO = FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED)
     return stream
 

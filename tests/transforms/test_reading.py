@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -66,13 +68,26 @@ def test_one_bad_file_costs_its_item_nothing(mill):
     assert sum(seen.n_listed for seen in found[FileSeen]) == 4
 
 
+def test_what_is_no_regular_file_is_never_opened(mill, monkeypatch):
+    mill.write("a.txt", "first")
+    for name in ("pipe.txt", "pipe.jsonl"):
+        os.mkfifo(mill.source / name)
+    (mill.source / "device.txt").symlink_to("/dev/zero")
+    monkeypatch.chdir(mill.source)  # a socket's path has to be short
+    with socket.socket(socket.AF_UNIX) as served:
+        served.bind("socket.txt")
+        found, texts = read(mill, "pipe.txt", "pipe.jsonl", "device.txt", "socket.txt", "a.txt")
+    assert texts == ["first"]
+    assert [(f.reason, "not a regular file" in f.detail) for f in found[Failure]] == [("unreadable", True)] * 4
+
+
 def test_a_failure_is_one_line(mill, monkeypatch):
     mill.write("a.txt", "x")
 
     def broken(file):
         raise OSError("line one\nline two")
 
-    monkeypatch.setattr(reading, "_open", broken)
+    monkeypatch.setattr(reading, "open_regular", broken)
     found, _ = read(mill, "a.txt")
     assert found[Failure][0].detail == "OSError: line one\\nline two"
 
@@ -245,8 +260,6 @@ def test_a_stale_document_goes_with_its_file(mill):
 
 
 def test_a_name_that_is_not_utf8_is_a_dead_letter(mill):
-    import os
-
     mill.write("good.txt", "text")
     (mill.source / os.fsdecode(b"caf\xe9.txt")).write_text("text")
     outcome = mill.run().outcome
