@@ -19,3 +19,8 @@ class Extracted(msgspec.Struct, frozen=True):
     metadata: Mapping[str, str] = {}
     reason: str = ""
     detail: str = ""
+
+
+def counted(snapshot: Snapshot, counts: Mapping[str, int]) -> Snapshot:
+    """The snapshot with `counts` beside its own."""
+    return msgspec.structs.replace(snapshot, counts={**snapshot.counts, **counts}) if counts else snapshot

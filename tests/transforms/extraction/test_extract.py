@@ -42,6 +42,36 @@ def test_charsets(data, content_type, extract):
     assert document.snapshot.text == UMLAUTS
 
 
+@pytest.mark.parametrize("suffix", ["txt", "md", "html"])
+def test_a_guessed_charset_is_counted_and_a_known_one_is_not(suffix, extract):
+    for charset, content_type, n_guessed in [
+        ("utf-8", None, 0), ("utf-16", None, 0), ("latin-1", None, 1), ("latin-1", "text/plain; charset=latin-1", 0),
+        ("utf-16-le", None, 1), ("utf-16-be", None, 1),
+    ]:  # fmt: skip
+        (document,) = extract(UMLAUTS.encode(charset), f"a.{suffix}", content_type)
+        assert document.snapshot.text.strip() == UMLAUTS.strip()
+        assert document.snapshot.counts == ({"guessed_charset": 1} if n_guessed else {})
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    text=st.text("abc xyz,.\nüß", min_size=2, max_size=60)
+    | st.from_regex(r"[а-я]{1,5}( [а-я]{1,8}){3,9}", fullmatch=True)
+)
+def test_utf16_without_a_mark_is_read_as_such(text, extract):
+    for charset in ("utf-16-le", "utf-16-be"):
+        assert extract(text.encode(charset), "a.txt")[0].snapshot.text == text
+
+
+@pytest.mark.parametrize(
+    "text", ["a\0b", "\0" * 9, "one\0two\0three\0four\0" * 9, "name\0\0\0\0value\0\0\0" * 9, "x\0"]
+)
+def test_utf8_with_some_nul_stays_utf8(text, extract):
+    (document,) = extract(text.encode(), "a.txt")
+    assert document.snapshot.text == text.replace("\0", "\ufffd")
+    assert document.snapshot.counts == {"replaced_nul": text.count("\0")}
+
+
 @pytest.mark.parametrize(
     ("data", "uri", "content_type"),
     [

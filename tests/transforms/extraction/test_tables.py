@@ -169,12 +169,16 @@ def test_csv_rows(body, reasons, extract):
 
 def test_csv_in_another_charset(extract):
     text = "id,text\n1,Grüße aus Köln und schöne Tage für müde Bäcker\n"
-    for data, content_type in [
-        (text.encode("latin-1"), "text/csv; charset=latin-1"),
-        (text.encode("utf-16"), None),
-        (text.encode("utf-8-sig"), None),
+    for data, content_type, counts in [
+        (text.encode("latin-1"), "text/csv; charset=latin-1", {}),
+        (text.encode("latin-1"), None, {"guessed_charset": 1}),
+        (text.encode("utf-16-le"), None, {"guessed_charset": 1}),
+        (text.encode("utf-16"), None, {}),
+        (text.encode("utf-8-sig"), None, {}),
     ]:
-        assert extract(data, "t.csv", content_type)[0].snapshot.text.startswith("Grüße aus Köln")
+        (document,) = extract(data, "t.csv", content_type)
+        assert document.snapshot.text.startswith("Grüße aus Köln")
+        assert document.snapshot.counts == counts
 
 
 @pytest.mark.parametrize(
