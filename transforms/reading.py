@@ -129,12 +129,14 @@ class _TableReader:
         self._rows = RowsWriter()
         self._records: list[Record] = []
         self._notes: Counter[str] = Counter()
+        self._is_cut = False
         self._n_listed = self._n_unchanged = self._n_failed = 0
         self._since = time.process_time()
 
     def read(self, extracted: Extracted) -> None:
         """Take the next row, good or bad."""
         self._n_listed += 1
+        self._is_cut |= extracted.is_rest
         uri = _row_uri(self._context, self._file.file, extracted)
         try:
             if extracted.reason:
@@ -167,9 +169,22 @@ class _TableReader:
         self._notes.update(extracted.snapshot.counts)
         self._since = now
 
+    def _keep_not_seen(self) -> None:
+        """Keep the known rows that may lie in the part that cannot be read; those that failed before, as failed."""
+        row, retry = self._n_listed - 1, frozenset(self._file.retry)
+        for uri in list(self._known.not_seen()):
+            if uri in retry or "" in retry:
+                self._n_listed += 1
+                self._fail(uri, row, ExtractionError("broken_csv", "it failed before and may lie in the rest"))
+            else:
+                self._known.keep(uri)
+                self._rows.add(uri, row, *self._known[uri])
+
     def finish(self, format_name: str, is_settled: bool) -> list[Record]:
-        """All records of the table; rows that are known and were not read are gone."""
+        """All records of the table; rows that are known and were not read are gone, or kept if the table is cut off."""
         file = self._file
+        if self._is_cut:
+            self._keep_not_seen()
         gone = [DocumentGone(uri, file.file) for uri in self._known.not_seen()]
         listing = self._rows.finish(self._context.store)
         trusted = bool(file.stamp) and not self._n_failed and is_settled

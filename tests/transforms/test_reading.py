@@ -248,6 +248,31 @@ def test_a_cut_archive_is_one_failure_and_its_pages_stay(mill, pack):
     assert (outcome.documents["failed"], outcome.documents["deleted"], len(mill.documents())) == (1, 0, 2)
 
 
+def test_rows_behind_an_open_quote_stay(mill):
+    mill.write("t.csv", "id,text\na,one\nb,two\nc,three\n")
+    mill.run()
+    mill.write("t.csv", 'id,text\na,one\nb,"new\nc,three\nd,four\n')
+    documents = mill.run().outcome.documents
+    assert (documents["listed"], documents["unchanged"], documents["failed"], documents["deleted"]) == (2, 1, 1, 0)
+    assert len(mill.documents()) == 3
+    mill.write("t.csv", "id,text\na,one\nb,new\nd,four\n")
+    documents = mill.run().outcome.documents
+    assert (documents["unchanged"], documents["indexed"], documents["deleted"]) == (1, 2, 1)
+
+
+def test_a_stale_row_behind_an_open_quote_is_tried_again(mill):
+    good = "id,text\na,one\nb,two\n"
+    mill.write("t.csv", good)
+    mill.run()
+    for body in ("a,one\nb\n", 'a,"one\nb,two\n'):
+        mill.write("t.csv", f"id,text\n{body}")
+        documents = mill.run().outcome.documents
+    assert (documents["stale"], documents["deleted"]) == (1, 0)
+    mill.write("t.csv", good)
+    mill.run()
+    assert {document.status for document in mill.documents().values()} == {"indexed"}
+
+
 def test_a_stale_document_goes_with_its_file(mill):
     mill.write("a.txt", "text")
     mill.write("b.txt", "other")

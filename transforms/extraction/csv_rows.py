@@ -44,8 +44,8 @@ class _Lines:
 def extract_csv(stream: BinaryIO, settings: ReadingSettings, charset: str | None) -> Iterator[Extracted]:
     """A document per row under the header; `row` counts from 0 below it.
 
-    Raises ExtractionError where the header lacks a column, a row passes the bound or a quote is never closed: behind
-    such a row no later one can be trusted.
+    A row that passes the bound, or whose quote is never closed, is the last one and stands for the rest: nothing tells
+    where the next one starts. Raises ExtractionError where the header lacks a column or is such a row.
     """
     buffered = io.BufferedReader(cast(io.RawIOBase, stream), max(DETECTION_BYTES, io.DEFAULT_BUFFER_SIZE))
     csv.field_size_limit(max(csv.field_size_limit(), settings.max_document_bytes))
@@ -79,15 +79,23 @@ def _rows(records: Iterator[list[str]], lines: _Lines, header: list[str], reader
             cells = next(records, None)
         except csv.Error as error:
             if lines.is_over:
-                raise
+                yield _rest(row, ExtractionError("broken_csv", "a quote is never closed; the rest is not read"))
+                return
             yield failed_row(row, ExtractionError("malformed_row", str(error)))
             row += 1
             continue
+        except ExtractionError as error:
+            yield _rest(row, error)
+            return
         if cells is None:
             return
         if cells:
             yield _read(reader, row, header, cells)
             row += 1
+
+
+def _rest(row: int, error: ExtractionError) -> Extracted:
+    return msgspec.structs.replace(failed_row(row, error), is_rest=True)
 
 
 def _read(reader: RowReader, row: int, header: list[str], cells: list[str]) -> Extracted:

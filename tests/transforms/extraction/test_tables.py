@@ -167,6 +167,13 @@ def test_csv_rows(body, reasons, extract):
     assert [document.reason for document in documents[3000:]] == reasons
 
 
+@pytest.mark.parametrize(("rest", "reason"), [(b"3,b\n", "broken_csv"), (b"x\n" * 9000, "too_large")])
+def test_a_quote_that_is_never_closed_costs_the_rows_behind_it(rest, reason, extract):
+    first, last = extract(b'id,text\n1,a\n2,"never closed\n' + rest, "t.csv", max_document_bytes=10_000)
+    assert (first.snapshot.text, first.is_rest) == ("a", False)
+    assert (last.row, last.key, last.reason, last.is_rest) == (1, None, reason, True)
+
+
 def test_csv_in_another_charset(extract):
     text = "id,text\n1,Grüße aus Köln und schöne Tage für müde Bäcker\n"
     for data, content_type, counts in [
@@ -184,8 +191,8 @@ def test_csv_in_another_charset(extract):
 @pytest.mark.parametrize(
     ("data", "uri", "reason"),
     [
-        (b'id,text\n1,a\n2,"never closed\n3,b\n', "t.csv", "broken_csv"),
-        (b'id,text\n1,a\n2,"never closed\n' + b"x\n" * 9000, "t.csv", "too_large"),
+        (b'id,"text\n1,a\n2,b\n', "t.csv", "broken_csv"),
+        (b'id,"text\n1,a\n' + b"x\n" * 9000, "t.csv", "too_large"),
         (b"name,text\n1,a\n", "t.csv", "missing_column"),
         (b"", "t.csv", "missing_column"),
         (b"PAR1 nothing PAR1", "t.parquet", "broken_parquet"),
