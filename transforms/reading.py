@@ -1,6 +1,7 @@
 """Stage one: objects in, documents out. Texts go to scratch files; what leaves is one small record a document."""
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -97,7 +98,7 @@ def read_file(context: RunContext, file: FileToRead, sink: SnapshotSink) -> list
 
 def _read_whole(context: RunContext, file: FileToRead, name: str, sink: SnapshotSink) -> list[Record]:
     started = time.process_time()
-    with _open(file.file) as stream:
+    with open_regular(file.file) as stream:
         extracted = next(iter(extract_file(stream, file.file, context.reading)))
     if extracted.reason:
         raise ExtractionError(extracted.reason, extracted.detail)
@@ -113,7 +114,7 @@ def _read_whole(context: RunContext, file: FileToRead, name: str, sink: Snapshot
 
 def _read_table(context: RunContext, file: FileToRead, name: str, sink: SnapshotSink) -> list[Record]:
     table = _TableReader(context, file, sink)
-    with _open(file.file) as stream:
+    with open_regular(file.file) as stream:
         for extracted in extract_file(stream, file.file, context.reading):
             table.read(extracted)
     return table.finish(name, is_settled=not _changed_since_listed(file))
@@ -128,12 +129,14 @@ class _TableReader:
         self._rows = RowsWriter()
         self._records: list[Record] = []
         self._notes: Counter[str] = Counter()
+        self._is_cut = False
         self._n_listed = self._n_unchanged = self._n_failed = 0
         self._since = time.process_time()
 
     def read(self, extracted: Extracted) -> None:
         """Take the next row, good or bad."""
         self._n_listed += 1
+        self._is_cut |= extracted.is_rest
         uri = _row_uri(self._context, self._file.file, extracted)
         try:
             if extracted.reason:
@@ -166,9 +169,22 @@ class _TableReader:
         self._notes.update(extracted.snapshot.counts)
         self._since = now
 
+    def _keep_not_seen(self) -> None:
+        """Keep the known rows that may lie in the part that cannot be read; those that failed before, as failed."""
+        row, retry = self._n_listed - 1, frozenset(self._file.retry)
+        for uri in list(self._known.not_seen()):
+            if uri in retry or "" in retry:
+                self._n_listed += 1
+                self._fail(uri, row, ExtractionError("broken_csv", "it failed before and may lie in the rest"))
+            else:
+                self._known.keep(uri)
+                self._rows.add(uri, row, *self._known[uri])
+
     def finish(self, format_name: str, is_settled: bool) -> list[Record]:
-        """All records of the table; rows that are known and were not read are gone."""
+        """All records of the table; rows that are known and were not read are gone, or kept if the table is cut off."""
         file = self._file
+        if self._is_cut:
+            self._keep_not_seen()
         gone = [DocumentGone(uri, file.file) for uri in self._known.not_seen()]
         listing = self._rows.finish(self._context.store)
         trusted = bool(file.stamp) and not self._n_failed and is_settled
@@ -224,7 +240,13 @@ def _row_uri(context: RunContext, file: str, extracted: Extracted) -> str:
     return row_uri(file, extracted.key, extracted.row, context.reading.id_scope)
 
 
-def _open(file: str) -> BinaryIO:
+def open_regular(file: str) -> BinaryIO:
+    """The bytes of an object as they lie there. ExtractionError('unreadable') for a pipe, socket or device.
+
+    To open a pipe that nobody writes to would wait for ever.
+    """
+    if os.path.exists(file) and not os.path.isfile(file):
+        raise ExtractionError("unreadable", "a folder, pipe, socket or device, not a regular file")
     stream: BinaryIO = FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED)
     return stream
 

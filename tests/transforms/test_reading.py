@@ -1,6 +1,9 @@
 """Reading objects: one record a document, one dead letter a bad one, and the texts in scratch files."""
 
+import gzip
 import json
+import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -65,13 +68,26 @@ def test_one_bad_file_costs_its_item_nothing(mill):
     assert sum(seen.n_listed for seen in found[FileSeen]) == 4
 
 
+def test_what_is_no_regular_file_is_never_opened(mill, monkeypatch):
+    mill.write("a.txt", "first")
+    for name in ("pipe.txt", "pipe.jsonl"):
+        os.mkfifo(mill.source / name)
+    (mill.source / "device.txt").symlink_to("/dev/zero")
+    monkeypatch.chdir(mill.source)  # a socket's path has to be short
+    with socket.socket(socket.AF_UNIX) as served:
+        served.bind("socket.txt")
+        found, texts = read(mill, "pipe.txt", "pipe.jsonl", "device.txt", "socket.txt", "a.txt")
+    assert texts == ["first"]
+    assert [(f.reason, "not a regular file" in f.detail) for f in found[Failure]] == [("unreadable", True)] * 4
+
+
 def test_a_failure_is_one_line(mill, monkeypatch):
     mill.write("a.txt", "x")
 
     def broken(file):
         raise OSError("line one\nline two")
 
-    monkeypatch.setattr(reading, "_open", broken)
+    monkeypatch.setattr(reading, "open_regular", broken)
     found, _ = read(mill, "a.txt")
     assert found[Failure][0].detail == "OSError: line one\\nline two"
 
@@ -218,6 +234,45 @@ def test_an_unreadable_table_is_one_failure_and_its_rows_stay(mill):
     assert (outcome.documents["unchanged"], outcome.documents["deleted"]) == (1, 1)
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_a_cut_archive_is_one_failure_and_its_pages_stay(mill, pack):
+    pytest.importorskip("warcio", reason="the extra 'formats' is not installed")
+    body = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nsome text"
+    head = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://x/{}\r\nContent-Length: {}\r\n\r\n"
+    records = [head.format(name, len(body)).encode() + body + b"\r\n\r\n" for name in "ab"]
+    data = b"".join(map(pack, records))
+    mill.write("x.warc", data)
+    mill.run()
+    mill.write("x.warc", data[:-12])
+    outcome = mill.run().outcome
+    assert (outcome.documents["failed"], outcome.documents["deleted"], len(mill.documents())) == (1, 0, 2)
+
+
+def test_rows_behind_an_open_quote_stay(mill):
+    mill.write("t.csv", "id,text\na,one\nb,two\nc,three\n")
+    mill.run()
+    mill.write("t.csv", 'id,text\na,one\nb,"new\nc,three\nd,four\n')
+    documents = mill.run().outcome.documents
+    assert (documents["listed"], documents["unchanged"], documents["failed"], documents["deleted"]) == (2, 1, 1, 0)
+    assert len(mill.documents()) == 3
+    mill.write("t.csv", "id,text\na,one\nb,new\nd,four\n")
+    documents = mill.run().outcome.documents
+    assert (documents["unchanged"], documents["indexed"], documents["deleted"]) == (1, 2, 1)
+
+
+def test_a_stale_row_behind_an_open_quote_is_tried_again(mill):
+    good = "id,text\na,one\nb,two\n"
+    mill.write("t.csv", good)
+    mill.run()
+    for body in ("a,one\nb\n", 'a,"one\nb,two\n'):
+        mill.write("t.csv", f"id,text\n{body}")
+        documents = mill.run().outcome.documents
+    assert (documents["stale"], documents["deleted"]) == (1, 0)
+    mill.write("t.csv", good)
+    mill.run()
+    assert {document.status for document in mill.documents().values()} == {"indexed"}
+
+
 def test_a_stale_document_goes_with_its_file(mill):
     mill.write("a.txt", "text")
     mill.write("b.txt", "other")
@@ -230,8 +285,6 @@ def test_a_stale_document_goes_with_its_file(mill):
 
 
 def test_a_name_that_is_not_utf8_is_a_dead_letter(mill):
-    import os
-
     mill.write("good.txt", "text")
     (mill.source / os.fsdecode(b"caf\xe9.txt")).write_text("text")
     outcome = mill.run().outcome

@@ -5,10 +5,12 @@ import io
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
+import msgspec
+
 from models.errors import ExtractionError
 from transforms.extraction.bounded import READ_ERRORS
-from transforms.extraction.decoding import DETECTION_BYTES, detect
-from transforms.extraction.records import Extracted
+from transforms.extraction.decoding import DETECTION_BYTES, GUESSED_CHARSET, detect, utf16_without_mark
+from transforms.extraction.records import Extracted, counted
 from transforms.extraction.tables import RowReader, failed_row, require_columns
 from transforms.settings import ReadingSettings
 
@@ -42,20 +44,21 @@ class _Lines:
 def extract_csv(stream: BinaryIO, settings: ReadingSettings, charset: str | None) -> Iterator[Extracted]:
     """A document per row under the header; `row` counts from 0 below it.
 
-    Raises ExtractionError where the header lacks a column, a row passes the bound or a quote is never closed: behind
-    such a row no later one can be trusted.
+    A row that passes the bound, or whose quote is never closed, is the last one and stands for the rest: nothing tells
+    where the next one starts. Raises ExtractionError where the header lacks a column or is such a row.
     """
     buffered = io.BufferedReader(cast(io.RawIOBase, stream), max(DETECTION_BYTES, io.DEFAULT_BUFFER_SIZE))
     csv.field_size_limit(max(csv.field_size_limit(), settings.max_document_bytes))
     reader = RowReader(settings)
     text: io.TextIOWrapper | None = None
     try:
-        text = _as_text(buffered, charset)
+        text, counts = _as_text(buffered, charset)
         lines = _Lines(text, settings.max_document_bytes)
         records = csv.reader(lines, strict=True)
         header = next(records, [])
         require_columns(header, settings)
-        yield from _rows(records, lines, header, reader)
+        for extracted in _rows(records, lines, header, reader):
+            yield _with_counts(extracted, counts)
     except csv.Error as error:
         raise ExtractionError("broken_csv", str(error)) from error
     except READ_ERRORS as error:
@@ -76,15 +79,23 @@ def _rows(records: Iterator[list[str]], lines: _Lines, header: list[str], reader
             cells = next(records, None)
         except csv.Error as error:
             if lines.is_over:
-                raise
+                yield _rest(row, ExtractionError("broken_csv", "a quote is never closed; the rest is not read"))
+                return
             yield failed_row(row, ExtractionError("malformed_row", str(error)))
             row += 1
             continue
+        except ExtractionError as error:
+            yield _rest(row, error)
+            return
         if cells is None:
             return
         if cells:
             yield _read(reader, row, header, cells)
             row += 1
+
+
+def _rest(row: int, error: ExtractionError) -> Extracted:
+    return msgspec.structs.replace(failed_row(row, error), is_rest=True)
 
 
 def _read(reader: RowReader, row: int, header: list[str], cells: list[str]) -> Extracted:
@@ -96,25 +107,37 @@ def _read(reader: RowReader, row: int, header: list[str], cells: list[str]) -> E
     return reader.read(row, dict(zip(header, cells, strict=False)))
 
 
-def _as_text(stream: Any, charset: str | None) -> io.TextIOWrapper:
-    """The stream as text; bytes outside the charset come out as lone surrogates, for their row to be refused."""
+def _with_counts(extracted: Extracted, counts: dict[str, int]) -> Extracted:
+    if not counts or extracted.snapshot is None:
+        return extracted
+    return msgspec.structs.replace(extracted, snapshot=counted(extracted.snapshot, counts))
+
+
+def _as_text(stream: Any, charset: str | None) -> tuple[io.TextIOWrapper, dict[str, int]]:
+    """The stream as text; bytes outside the charset come out as lone surrogates, for their row to be refused.
+
+    The counts, for every row, hold `guessed_charset` where the charset was detected.
+    """
+    counts: dict[str, int] = {}
     if charset is None:
         try:
-            charset = _charset_of(stream.peek(DETECTION_BYTES)[:DETECTION_BYTES])
+            charset, counts = _charset_of(stream.peek(DETECTION_BYTES)[:DETECTION_BYTES])
         except READ_ERRORS as error:
             raise ExtractionError("broken_gzip", str(error)[:200]) from error
     try:
-        return io.TextIOWrapper(stream, encoding=charset, errors="surrogateescape", newline="")
+        return io.TextIOWrapper(stream, encoding=charset, errors="surrogateescape", newline=""), counts
     except LookupError as error:
         raise ExtractionError("undecodable", f"charset {charset!r} is not known") from error
 
 
-def _charset_of(sample: bytes) -> str:
+def _charset_of(sample: bytes) -> tuple[str, dict[str, int]]:
     if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    try:
-        sample.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.start < len(sample) - 3:  # not merely a letter that the sample's end has cut in two
-            return detect(sample)
-    return "utf-8-sig"
+        return "utf-16", {}
+    guessed = utf16_without_mark(sample)
+    if guessed is None:
+        try:
+            sample.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if error.start < len(sample) - 3:  # not merely a letter that the sample's end has cut in two
+                guessed = detect(sample)
+    return (guessed, {GUESSED_CHARSET: 1}) if guessed else ("utf-8-sig", {})

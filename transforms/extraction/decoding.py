@@ -4,9 +4,10 @@ import codecs
 
 from models.errors import ExtractionError
 
-VERSION = 1
+VERSION = 2
 
 DETECTION_BYTES = 256 * 1024
+GUESSED_CHARSET = "guessed_charset"
 _UTF8 = frozenset(("utf-8", "utf8", "utf-8-sig", "utf_8", "u8"))
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -17,20 +18,24 @@ _BYTE_ORDER_MARKS = (
 )
 
 
-def decode(data: bytes, charset: str | None = None) -> str:
+def decode(data: bytes, charset: str | None = None) -> tuple[str, dict[str, int]]:
     """The text of `data` without a byte order mark; lone surrogates in UTF-8 pass, for `normalise` to count.
 
+    The counts hold `guessed_charset` where the charset was detected: the text may be wrong then.
     Raises ExtractionError('undecodable') where the declared charset does not fit or none can be found.
     """
     if charset is not None:
-        return _decode_as(data, charset)
+        return _decode_as(data, charset), {}
     marked = _byte_order_mark(data)
     if marked is not None:
-        return _decode_as(data, marked)
-    try:
-        return data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return _decode_as(data, detect(data[:DETECTION_BYTES]))
+        return _decode_as(data, marked), {}
+    guessed = utf16_without_mark(data[:DETECTION_BYTES])
+    if guessed is None:
+        try:
+            return data.decode("utf-8", "surrogatepass"), {}
+        except UnicodeDecodeError:
+            guessed = detect(data[:DETECTION_BYTES])
+    return _decode_as(data, guessed), {GUESSED_CHARSET: 1}
 
 
 def detect(sample: bytes) -> str:
@@ -41,6 +46,25 @@ def detect(sample: bytes) -> str:
     if best is None:
         raise ExtractionError("undecodable", "neither UTF-8 nor a charset that can be detected; declare its charset")
     return best.encoding
+
+
+def utf16_without_mark(sample: bytes) -> str | None:
+    """The byte order of UTF-16 without a mark, or None; it would pass as UTF-8 with a NUL at every other place.
+
+    Of the bytes at even or at odd places nearly all are two values, NUL among them (Latin letters, spaces, line feeds),
+    and hardly one of the others is NUL.
+
+    >>> utf16_without_mark("Grüße".encode("utf-16-le")), utf16_without_mark("да нет".encode("utf-16-be"))
+    ('utf-16-le', 'utf-16-be')
+    """
+    for charset, high, low in (("utf-16-le", sample[1::2], sample[::2]), ("utf-16-be", sample[::2], sample[1::2])):
+        n_nul = high.count(0)
+        if n_nul == 0 or len(high) < 2 or 20 * n_nul < len(high) or 20 * low.count(0) > len(low):
+            continue
+        n_other = max(high.count(value) for value in range(1, 256))
+        if 10 * (n_nul + n_other) >= 9 * len(high):
+            return charset
+    return None
 
 
 def _byte_order_mark(data: bytes) -> str | None:

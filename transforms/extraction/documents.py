@@ -7,7 +7,7 @@ from transforms.extraction.html import declared_html_charset, extract_html
 from transforms.extraction.markdown import extract_markdown
 from transforms.extraction.pdf import extract_pdf
 from transforms.extraction.plain import extract_plain
-from transforms.extraction.records import Extracted
+from transforms.extraction.records import Extracted, counted
 from transforms.extraction.tables import fit_metadata
 from transforms.settings import ReadingSettings
 
@@ -21,11 +21,15 @@ def extract_document(
     charset = declared_charset(content_type)
     if format_name == "pdf":
         return Extracted(snapshot=extract_pdf(data, settings.max_document_bytes))
-    if format_name == "plain":
-        return Extracted(snapshot=extract_plain(decode(data, charset)))
-    if format_name == "markdown":
-        return Extracted(snapshot=extract_markdown(decode(data, charset)))
+    if format_name not in TEXT_FORMATS:
+        raise ExtractionError("unknown_format", f"{format_name} is not the format of a single document")
     if format_name == "html":
-        snapshot, metadata = extract_html(decode(data, charset or declared_html_charset(data)))
-        return Extracted(snapshot=snapshot, metadata=fit_metadata(metadata, settings.max_metadata_bytes)[0])
-    raise ExtractionError("unknown_format", f"{format_name} is not the format of a single document")
+        charset = charset or declared_html_charset(data)
+    text, counts = decode(data, charset)
+    metadata: dict[str, str] = {}
+    if format_name == "html":
+        snapshot, metadata = extract_html(text)
+        metadata = fit_metadata(metadata, settings.max_metadata_bytes)[0]
+    else:
+        snapshot = extract_plain(text) if format_name == "plain" else extract_markdown(text)
+    return Extracted(snapshot=counted(snapshot, counts), metadata=metadata)

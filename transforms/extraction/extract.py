@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from models.errors import ExtractionError
+from models.errors import CorpusmillError, ExtractionError
 from transforms.extraction.bounded import decompressed, read_bounded
 from transforms.extraction.csv_rows import extract_csv
 from transforms.extraction.documents import extract_document
-from transforms.extraction.formats import declared_charset, format_of
+from transforms.extraction.formats import Format, declared_charset, format_of
 from transforms.extraction.jsonl import extract_jsonl
 from transforms.extraction.parquet import extract_parquet
 from transforms.extraction.records import Extracted
@@ -20,11 +20,24 @@ def extract_file(
 ) -> Iterator[Extracted]:
     """The documents of a file, in order and as a stream; gzip is seen by its first bytes and undone.
 
-    Raises ExtractionError(reason) where the file as a whole cannot be read, for a table possibly after some rows.
+    Raises ExtractionError(reason) where the file as a whole cannot be read, for a table possibly after some rows;
+    OSError of the stream itself and MemoryError pass.
     """
     format_name = format_of(uri, content_type)
     if format_name is None:
         raise ExtractionError("unknown_format", f"neither content type {content_type!r} nor the suffix is known")
+    try:
+        yield from _extract(stream, format_name, settings, content_type)
+    except (CorpusmillError, OSError, MemoryError):
+        raise
+    except Exception as error:  # hostile files reach corners of the libraries that raise anything
+        detail = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise ExtractionError(f"broken_{format_name}", detail) from error
+
+
+def _extract(
+    stream: BinaryIO, format_name: Format, settings: ReadingSettings, content_type: str | None
+) -> Iterator[Extracted]:
     source = decompressed(stream)
     charset = declared_charset(content_type)
     if format_name == "jsonl":

@@ -48,7 +48,7 @@ def _read(reader: RowReader, row: int, line: bytes, charset: str | None) -> Extr
 def _parse(line: bytes, charset: str | None) -> dict[str, Any]:
     value = _parse_strictly(line) if charset is None else None
     if value is None:
-        value = _parse_leniently(decode(line, charset or "utf-8"))
+        value = _parse_leniently(decode(line, charset or "utf-8")[0])
     if not isinstance(value, dict):
         raise ExtractionError("malformed_row", f"a JSON {type(value).__name__}, not an object")
     return value

@@ -10,7 +10,8 @@ from transforms.elements import Snapshot
 class Extracted(msgspec.Struct, frozen=True):
     """One document of a file. A bad row has a `reason`, a `detail` and no snapshot.
 
-    `row` counts the rows (records) of the file from 0; -1 where the file itself is the document.
+    `row` counts the rows (records) of the file from 0; -1 where the file itself is the document. `is_rest` says that
+    a bad row stands for everything from it to the file's end, and that what lies there is not known.
     """
 
     row: int = -1
@@ -19,3 +20,9 @@ class Extracted(msgspec.Struct, frozen=True):
     metadata: Mapping[str, str] = {}
     reason: str = ""
     detail: str = ""
+    is_rest: bool = False
+
+
+def counted(snapshot: Snapshot, counts: Mapping[str, int]) -> Snapshot:
+    """The snapshot with `counts` beside its own."""
+    return msgspec.structs.replace(snapshot, counts={**snapshot.counts, **counts}) if counts else snapshot

@@ -88,12 +88,14 @@ def require_columns(names: list[str], settings: ReadingSettings) -> None:
 
 
 def fit_metadata(values: Mapping[str, Any], max_bytes: int) -> tuple[dict[str, str], int]:
-    """Values as text, without the empty ones; the largest are left out until the rest, as JSON, fits. And their number.
+    """Values as text, without the empty ones; the largest are left out until the rest, as JSON, fits.
+
+    The second result counts what was left out, values that have no text among them.
 
     >>> fit_metadata({"year": 2021, "note": None, "long": "x" * 99}, max_bytes=50)
     ({'year': '2021'}, 1)
     """
-    texts = {normalise(name)[0]: normalise(_as_text(value))[0] for name, value in values.items() if value is not None}
+    texts, n_dropped = _texts(values)
     sizes = {name: len(json.dumps({name: text}, ensure_ascii=False).encode()) for name, text in texts.items()}
     n_bytes = sum(sizes.values())
     n_before = len(texts)
@@ -102,7 +104,21 @@ def fit_metadata(values: Mapping[str, Any], max_bytes: int) -> tuple[dict[str, s
             break
         n_bytes -= sizes[name]
         del texts[name]
-    return texts, n_before - len(texts)
+    return texts, n_dropped + n_before - len(texts)
+
+
+def _texts(values: Mapping[str, Any]) -> tuple[dict[str, str], int]:
+    """Values as text, and how many have none, such as a date that no calendar holds or a time in an unknown zone."""
+    texts: dict[str, str] = {}
+    n_dropped = 0
+    for name, value in values.items():
+        if value is None:
+            continue
+        try:
+            texts[normalise(name)[0]] = normalise(_as_text(value))[0]
+        except (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError):
+            n_dropped += 1
+    return texts, n_dropped
 
 
 def _text_of(value: Any, settings: ReadingSettings) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.errors import ExtractionError
+from models.errors import ExtractionError, StoreError
 from transforms.extraction import content_id, extract_file, format_of, is_table
 from transforms.settings import ReadingSettings
 
@@ -40,6 +40,36 @@ def test_byte_order_mark_and_line_ends_leave_no_trace(suffix, end, extract):
 def test_charsets(data, content_type, extract):
     (document,) = extract(data, "a.txt", content_type)
     assert document.snapshot.text == UMLAUTS
+
+
+@pytest.mark.parametrize("suffix", ["txt", "md", "html"])
+def test_a_guessed_charset_is_counted_and_a_known_one_is_not(suffix, extract):
+    for charset, content_type, n_guessed in [
+        ("utf-8", None, 0), ("utf-16", None, 0), ("latin-1", None, 1), ("latin-1", "text/plain; charset=latin-1", 0),
+        ("utf-16-le", None, 1), ("utf-16-be", None, 1),
+    ]:  # fmt: skip
+        (document,) = extract(UMLAUTS.encode(charset), f"a.{suffix}", content_type)
+        assert document.snapshot.text.strip() == UMLAUTS.strip()
+        assert document.snapshot.counts == ({"guessed_charset": 1} if n_guessed else {})
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    text=st.text("abc xyz,.\nüß", min_size=2, max_size=60)
+    | st.from_regex(r"[а-я]{1,5}( [а-я]{1,8}){3,9}", fullmatch=True)
+)
+def test_utf16_without_a_mark_is_read_as_such(text, extract):
+    for charset in ("utf-16-le", "utf-16-be"):
+        assert extract(text.encode(charset), "a.txt")[0].snapshot.text == text
+
+
+@pytest.mark.parametrize(
+    "text", ["a\0b", "\0" * 9, "one\0two\0three\0four\0" * 9, "name\0\0\0\0value\0\0\0" * 9, "x\0"]
+)
+def test_utf8_with_some_nul_stays_utf8(text, extract):
+    (document,) = extract(text.encode(), "a.txt")
+    assert document.snapshot.text == text.replace("\0", "\ufffd")
+    assert document.snapshot.counts == {"replaced_nul": text.count("\0")}
 
 
 @pytest.mark.parametrize(
@@ -104,6 +134,27 @@ def test_tables_hold_many_documents():
 def test_an_unknown_format_is_one_failure(extract):
     with pytest.raises(ExtractionError, match="unknown_format"):
         extract(b"x", "a.exe")
+
+
+@pytest.mark.parametrize("error", [KeyError("zone\nx"), RuntimeError("deep"), AssertionError(), TypeError("no")])
+def test_whatever_a_library_raises_is_one_failure(error, extract, monkeypatch):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr("transforms.extraction.documents.extract_plain", broken)
+    with pytest.raises(ExtractionError, match=f"^broken_plain: {type(error).__name__}") as caught:
+        extract(b"x", "a.txt")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [MemoryError, StoreError, OSError])
+def test_what_is_not_the_files_fault_passes(error, extract, monkeypatch):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr("transforms.extraction.documents.extract_plain", broken)
+    with pytest.raises(error):
+        extract(b"x", "a.txt")
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,38 @@ def test_metadata_that_does_not_fit_is_dropped_and_counted(extract):
     assert document.snapshot.counts == {"dropped_metadata": 1}
 
 
+@pytest.mark.parametrize(
+    ("number", "kind", "text"),
+    [
+        (5, pa.timestamp("us", tz="Mars/Phobos"), None),
+        (1, pa.timestamp("ns"), "1970-01-01T00:00:00.000000001"),
+        (1000, pa.timestamp("ns"), "1970-01-01T00:00:00.000001"),
+        (1, pa.time64("ns"), "00:00:00.000000001"),
+        (1, pa.duration("ns"), "1 ns"),
+        (2**62, pa.timestamp("us"), None),
+        (2**31 - 1, pa.date32(), None),
+        ([1], pa.list_(pa.timestamp("ns")), None),
+    ],
+)
+def test_a_value_without_a_python_type_costs_no_more_than_itself(number, kind, text, extract):
+    table = pa.table({"id": ["a", "b"], "text": ["one", "two"], "odd": pa.array([number, None], kind), "n": [1, 2]})
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    first, second = extract(buffer.getvalue(), "t.parquet")
+    assert first.metadata == ({"n": "1"} if text is None else {"n": "1", "odd": text})
+    assert first.snapshot.counts.get("dropped_metadata", 0) == (text is None)
+    assert (second.snapshot.text, second.metadata, second.snapshot.counts) == ("two", {"n": "2"}, {})
+
+
+def test_an_odd_id_or_text_is_refused_and_not_made_up(extract):
+    moments = pa.array([1, 2], pa.timestamp("ns"))
+    for columns in ({"id": moments, "text": ["a", "b"]}, {"id": ["a", "b"], "text": moments}):
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns), buffer)
+        reasons = {document.reason for document in extract(buffer.getvalue(), "t.parquet")}
+        assert reasons <= {"no_id", "no_text"} and len(reasons) == 1
+
+
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=30), max_size=6), st.integers(1, 200))
 def test_kept_metadata_fits(values, max_bytes):
     kept, n_dropped = fit_metadata(values, max_bytes)
@@ -135,21 +167,32 @@ def test_csv_rows(body, reasons, extract):
     assert [document.reason for document in documents[3000:]] == reasons
 
 
+@pytest.mark.parametrize(("rest", "reason"), [(b"3,b\n", "broken_csv"), (b"x\n" * 9000, "too_large")])
+def test_a_quote_that_is_never_closed_costs_the_rows_behind_it(rest, reason, extract):
+    first, last = extract(b'id,text\n1,a\n2,"never closed\n' + rest, "t.csv", max_document_bytes=10_000)
+    assert (first.snapshot.text, first.is_rest) == ("a", False)
+    assert (last.row, last.key, last.reason, last.is_rest) == (1, None, reason, True)
+
+
 def test_csv_in_another_charset(extract):
     text = "id,text\n1,Grüße aus Köln und schöne Tage für müde Bäcker\n"
-    for data, content_type in [
-        (text.encode("latin-1"), "text/csv; charset=latin-1"),
-        (text.encode("utf-16"), None),
-        (text.encode("utf-8-sig"), None),
+    for data, content_type, counts in [
+        (text.encode("latin-1"), "text/csv; charset=latin-1", {}),
+        (text.encode("latin-1"), None, {"guessed_charset": 1}),
+        (text.encode("utf-16-le"), None, {"guessed_charset": 1}),
+        (text.encode("utf-16"), None, {}),
+        (text.encode("utf-8-sig"), None, {}),
     ]:
-        assert extract(data, "t.csv", content_type)[0].snapshot.text.startswith("Grüße aus Köln")
+        (document,) = extract(data, "t.csv", content_type)
+        assert document.snapshot.text.startswith("Grüße aus Köln")
+        assert document.snapshot.counts == counts
 
 
 @pytest.mark.parametrize(
     ("data", "uri", "reason"),
     [
-        (b'id,text\n1,a\n2,"never closed\n3,b\n', "t.csv", "broken_csv"),
-        (b'id,text\n1,a\n2,"never closed\n' + b"x\n" * 9000, "t.csv", "too_large"),
+        (b'id,"text\n1,a\n2,b\n', "t.csv", "broken_csv"),
+        (b'id,"text\n1,a\n' + b"x\n" * 9000, "t.csv", "too_large"),
         (b"name,text\n1,a\n", "t.csv", "missing_column"),
         (b"", "t.csv", "missing_column"),
         (b"PAR1 nothing PAR1", "t.parquet", "broken_parquet"),

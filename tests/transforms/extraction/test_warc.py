@@ -65,6 +65,49 @@ def test_what_is_no_archive_is_one_failure(extract):
         extract(b"no archive at all\n" * 10, "x.warc")
 
 
+WHOLE = record("http://x/a", b"<p>one") + record("http://x/b", b"<p>a\n\nb") + record("http://x/c", b"<p>three")
+LAST_START = WHOLE.rindex(b"WARC/1.0")
+
+
+@pytest.mark.parametrize("n_bytes", range(LAST_START + 1, len(WHOLE) - 4, 3))
+def test_a_cut_archive_is_one_failure_in_plain_words(n_bytes, extract, capfd):
+    with pytest.raises(ExtractionError) as caught:
+        extract(WHOLE[:n_bytes], "x.warc")
+    assert caught.value.reason == "broken_warc"
+    assert "object" not in caught.value.detail
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("pack", ["by record", "as a whole"])
+@pytest.mark.parametrize("n_cut", [1, 9, 40, 80])
+def test_a_cut_compressed_archive_is_one_failure(pack, n_cut, extract):
+    records = [record(f"http://x/{number}", b"<p>text") for number in range(3)]
+    data = b"".join(map(gzip.compress, records)) if pack == "by record" else gzip.compress(b"".join(records))
+    with pytest.raises(ExtractionError, match="broken_gzip"):
+        extract(data[:-n_cut], "x.warc.gz")
+
+
+@pytest.mark.parametrize("change", [*range(-6, 0), 1, 3, 4, 5, 60, 10_000])
+@pytest.mark.parametrize("body", [b"<p>a\n\nbcd", b"<p>on one line", b"<p>ends\n"])
+def test_a_wrong_length_never_loses_a_record_silently(change, body, extract, capfd):
+    first, second = record("http://x/a", body), record("http://x/b", b"<p>b")
+    length = int(first.split(b"Content-Length: ")[1].split()[0])
+    wrong = first.replace(b"Content-Length: %d" % length, b"Content-Length: %d" % (length + change))
+    try:
+        documents = extract(wrong + second, "x.warc")
+        assert [document.snapshot.text.split() for document in documents] == [body.decode()[3:].split(), ["b"]]
+    except ExtractionError as error:
+        assert error.reason == "broken_warc"
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("length", [b"", b"-5", b"x"])
+def test_a_record_without_a_length_is_one_failure(length, extract):
+    data = WHOLE.replace(b"application/http\r\nContent-Length: ", b"application/http\r\nContent-Length: %s#" % length)
+    with pytest.raises(ExtractionError, match="broken_warc: record 0 has no valid Content-Length"):
+        extract(data, "x.warc")
+
+
 @settings(max_examples=80, deadline=None)
 @given(position=st.integers(0, 10**6), value=st.binary(max_size=3), n_cut=st.integers(0, 300))
 def test_a_damaged_archive_raises_nothing_but_extraction_errors(extract, position, value, n_cut):
