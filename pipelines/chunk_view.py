@@ -140,6 +140,8 @@ def _address(path: str, key: str | None, row: int, reading: ReadingSettings) -> 
 
 def _open(path: str) -> AbstractContextManager[BinaryIO]:
     if "://" not in path:
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            raise ExtractionError("unreadable", "a pipe, socket or device, not a regular file")
         return open(path, "rb")
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems

@@ -171,11 +171,9 @@ def _read_into(sample: Any, patterns: Sequence[str], settings: Settings, outcome
 
 
 def _documents(file: str, settings: Settings) -> Any:
-    from apache_beam.io.filesystem import CompressionTypes
-    from apache_beam.io.filesystems import FileSystems
-
     from transforms.extraction import extract_file
+    from transforms.reading import open_regular
 
-    with FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+    with open_regular(file) as stream:
         for extracted in extract_file(stream, file, settings.reading):
             yield extracted.snapshot, extracted.reason

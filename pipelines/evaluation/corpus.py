@@ -70,10 +70,9 @@ def read_documents(reading: ReadingSettings, outcomes: Counter[str]) -> Iterator
 
 
 def _extracted(file: str, reading: ReadingSettings) -> Iterator[Extracted]:
-    from apache_beam.io.filesystem import CompressionTypes
-    from apache_beam.io.filesystems import FileSystems
+    from transforms.reading import open_regular
 
-    with FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+    with open_regular(file) as stream:
         yield from extract_file(stream, file, reading)
 
 
