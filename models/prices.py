@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from models.errors import SettingsError
 from models.settings import Section
+from models.text_files import read_text
 
 SECONDS_PER_HOUR = 3600
 MAX_FILE_BYTES = 256 * 1024
@@ -151,15 +152,9 @@ def load_prices(path: str | Path | None) -> Prices:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
+    text = read_text(path, MAX_FILE_BYTES, "that is no file of prices")
     try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise SettingsError(f"{str(path)!a} cannot be read: {error.strerror}") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise SettingsError(f"{str(path)!a} is over {MAX_FILE_BYTES} bytes; that is no file of prices")
-    try:
-        return tomllib.loads(data.decode("utf-8-sig"))
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"{str(path)!a} is no TOML: {' '.join(str(error).split())}") from error
 

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from models.errors import SettingsError
+from models.text_files import read_text
 
 MAX_FILE_BYTES = 256 * 1024
 
@@ -22,7 +23,7 @@ def read_settings_file(path: Path) -> Mapping[str, Any]:
     parse = {".toml": _parse_toml, ".yaml": _parse_yaml, ".yml": _parse_yaml}.get(path.suffix.lower())
     if parse is None:
         raise SettingsError(f"{str(path)!a} must end in .toml, .yaml or .yml")
-    text = _read_text(path)
+    text = read_text(path, MAX_FILE_BYTES, "that is no settings file")
     try:
         values = parse(text)
     except RecursionError as error:
@@ -42,20 +43,6 @@ def check_new_file(path: Path) -> None:
         raise SettingsError(f"{str(path)!a} exists; name a new file after --write")
     if not path.parent.is_dir():
         raise SettingsError(f"{str(path.parent)!a} is no folder; make it first")
-
-
-def _read_text(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise SettingsError(f"{str(path)!a} cannot be read: {error.strerror}") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise SettingsError(f"{str(path)!a} is over {MAX_FILE_BYTES} bytes; that is no settings file")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{str(path)!a} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
 
 
 def _parse_toml(text: str) -> Any:

@@ -121,7 +121,7 @@ def collect_units(
     records = list(records)
     paths = sorted({r.path for r in records if isinstance(r, UnitsWritten)})
     units = _of_shard(Scattered.of([read_all(context.root, path) for path in paths]), index)
-    is_wanted = {name: n > 0 for name, n in counts.items()} | dict.fromkeys(known - counts.keys(), True)
+    is_wanted = {name: n > 0 for name, n in counts.items()} | dict.fromkeys(set(known) - counts.keys(), True)
     wanted = pa.array(sorted(name for name, wanted in is_wanted.items() if wanted and name not in failed), pa.string())
     names = units.column("content_id", pa.string())
     units = _ordered(units.take(np.flatnonzero(pc.is_in(names, value_set=wanted).to_numpy())))

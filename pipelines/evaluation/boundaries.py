@@ -17,6 +17,7 @@ import numpy as np
 from models.encoder import encoder_prompts
 from models.errors import SettingsError
 from models.settings import EncoderSettings
+from models.text_files import read_text
 from pipelines.output import print_pairs, print_table, safe
 from transforms.elements import Unit
 from transforms.evaluation.boundaries import Disagreements, Gaps, all_boundaries, compare, no_boundaries, window_units
@@ -151,7 +152,7 @@ def read_marked_texts(folder: str, level: int | None = None) -> Iterator[MarkedT
     except OSError as error:
         raise SettingsError(f"{folder!a} cannot be read: {error.strerror}; name a folder of marked texts") from error
     for path in paths:
-        text = _read(path)
+        text = read_text(path, MAX_TEXT_BYTES, "split it")
         if any(line.startswith(MARK) for line in text.splitlines()):
             yield parse_marked_text(path.name, text, level)
 
@@ -205,16 +206,3 @@ def _measure(cutter: "Cutter", text: MarkedText) -> tuple[str, TextResult | None
 def _level_of(mark: str) -> int:
     level = mark.lstrip("=").lstrip(",").partition(",")[0]
     return int(level) if level.isascii() and level.isdigit() and len(level) < 10 else 1
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_TEXT_BYTES + 1)
-        if len(data) > MAX_TEXT_BYTES:
-            raise SettingsError(f"{str(path)!a} is over {MAX_TEXT_BYTES} bytes; split it")
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise SettingsError(f"{str(path)!a} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{str(path)!a} is not UTF-8 (byte {error.start}); save it as UTF-8") from error

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.errors import SettingsError
+from models.text_files import read_text
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_ROWS = 1_000_000
@@ -55,7 +56,9 @@ def read_lengths(path: str | Path) -> Lengths:
     :raises SettingsError: in one line, with the number of the bad line.
     """
     rows: list[tuple[int, int]] = []
-    for number, cells in enumerate(csv.reader(io.StringIO(_read_text(Path(path)))), start=1):
+    for number, cells in enumerate(
+        csv.reader(io.StringIO(read_text(Path(path), MAX_FILE_BYTES, "put lengths into bins"))), start=1
+    ):
         if not cells or (number == 1 and [cell.strip() for cell in cells] == HEADER):
             continue
         if len(cells) != len(HEADER) or not all(_WHOLE.fullmatch(cell.strip()) for cell in cells):
@@ -64,19 +67,6 @@ def read_lengths(path: str | Path) -> Lengths:
         if len(rows) > MAX_ROWS:
             raise SettingsError(f"{str(path)!a} has over {MAX_ROWS} lines; put lengths into bins")
     return Lengths((tokens for tokens, _ in rows), (documents for _, documents in rows))
-
-
-def _read_text(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-        if len(data) > MAX_FILE_BYTES:
-            raise SettingsError(f"{str(path)!a} is over {MAX_FILE_BYTES} bytes; put lengths into bins")
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise SettingsError(f"{str(path)!a} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{str(path)!a} is not UTF-8; write lines of tokens,documents") from error
 
 
 def _check(name: str, value: int) -> None:
