@@ -92,7 +92,17 @@ def show_faults(payload: Mapping[str, Any], console: "Console") -> None:
 
 def show_removed(payload: Mapping[str, Any], console: "Console") -> None:
     """What was removed and what was kept."""
-    print_pairs(console, [(name.replace("_", " "), safe(str(value))) for name, value in payload.items()])
+    pairs = [
+        ("removed", _names(payload["removed_versions"])),
+        ("kept", _names(payload["kept_versions"])),
+        ("freed", f"{payload['n_removed_files']:,} files, {payload['n_removed_bytes']:,} bytes"),
+        ("going on", _names(payload["live_runs"])),
+    ]
+    print_pairs(console, pairs)
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(map(safe, names)) or "none"
 
 
 def show_versions(rows: Sequence[Mapping[str, Any]], console: "Console") -> None:

@@ -105,6 +105,10 @@ def test_versions_newest_first_and_rollback_and_forth(run, root):
 def test_gc_keeps_what_it_is_told_to(run, root):
     assert answer(run, "gc", root, "--keep", 1)["removed_versions"] == []
     assert answer(run, "gc", root, "--keep", 2, "--grace", "0h")["kept_versions"] == ["v1", "v2"]
+    out = run("gc", root, "--keep", 2, "--grace", "0h")[1]
+    assert [" ".join(line.split()) for line in out.splitlines()] == [
+        "removed none", "kept v1, v2", "freed 0 files, 0 bytes", "going on none",
+    ]  # fmt: skip
     assert answer(run, "gc", root, "--keep", 1, "--grace", "0h")["removed_versions"] == ["v1"]
     assert run("gc", root, "--keep", 1)[0] == 0
 
