@@ -25,6 +25,11 @@ class RowReader:
         self._settings = settings
         self._keys = SeenKeys()
 
+    @property
+    def id_column(self) -> str:
+        """The column that names a row."""
+        return self._settings.id_column
+
     def read(self, row: int, values: Mapping[str, Any]) -> Extracted:
         """The document of a row, or the reason why it is none."""
         settings = self._settings
@@ -63,9 +68,17 @@ class SeenKeys:
         return len(self._digests) > n_before
 
 
-def failed_row(row: int, error: ExtractionError, key: str | None = None) -> Extracted:
+def failed_row(row: int, error: ExtractionError, key: str | None = None, guess: str | None = None) -> Extracted:
     """The record of a row that could not be read; with its key, if that much is known, since it may be a known row."""
-    return Extracted(row, key, reason=error.reason, detail=normalise(error.detail[:_DETAIL_CHARS])[0])
+    return Extracted(row, key, reason=error.reason, detail=normalise(error.detail[:_DETAIL_CHARS])[0], guess=guess)
+
+
+def guessed_key(value: Any) -> str | None:
+    """What `key_of` makes of a value that was found in a malformed row, if anything."""
+    try:
+        return key_of(value, "")
+    except ExtractionError:
+        return None
 
 
 def key_of(value: Any, column: str) -> str:
