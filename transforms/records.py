@@ -209,7 +209,11 @@ class GuardCount(Record, frozen=True):
 
 
 class DocumentShardWritten(Record, frozen=True):
-    """A shard of the documents table as the new version will list it, with the outcomes of its documents."""
+    """A shard of the documents table as the new version will list it, with the outcomes of its documents.
+
+    `restamped` is there where nothing but stamps of objects changed: how many objects need not be read again now that
+    did before, and their bytes.
+    """
 
     index: int
     shard: DocumentShard
@@ -217,6 +221,7 @@ class DocumentShardWritten(Record, frozen=True):
     seconds: float = 0.0
     ledger: tuple[FileEntry, ...] = ()
     failures: tuple[FileEntry, ...] = ()
+    restamped: tuple[int, int] | None = None
 
 
 class ShardWritten(Record, frozen=True):
