@@ -1,4 +1,4 @@
-"""The program `corpusmill`. Exit codes: 0 done, 1 failed, 2 a mistake in the command or its settings, 128 + a signal."""
+"""The program `corpusmill`. Exit codes: 0 done, 1 failed, 2 a mistake in command or settings, 128 + n for signal n."""
 
 import contextlib
 import logging
