@@ -17,6 +17,7 @@ from transforms.documents import (
     stamps_alone,
 )
 from transforms.ledger import reading_ledger
+from transforms.metadata_files import with_metadata
 from transforms.records import DocumentShardWritten, Failure, FileSeen, Record
 from transforms.store.manifest import DocumentShard, FileEntry
 from transforms.store.schemas import FAILURES, FILES
@@ -27,7 +28,7 @@ def write_documents(
     context: RunContext, index: int, records: Iterable[Record], failed: Mapping[str, Failure]
 ) -> DocumentShardWritten:
     """Resolve the shard once more, now that it is known which contents failed, and write its tables."""
-    records = list(records)
+    records = list(with_metadata(context.root, records))
     shard = context.document_shards[index]
     resolved = resolve(load_documents(context.store, shard), records, failed)
     files, listings = files_table(context, shard, records)

@@ -18,6 +18,7 @@ from transforms.elements import Snapshot
 from transforms.extraction import Extracted, content_id, extract_file, format_of, is_table
 from transforms.identity import row_uri
 from transforms.listing import stat_file
+from transforms.metadata_files import MetadataSink
 from transforms.recipes import fingerprint
 from transforms.records import (
     DocumentGone,
@@ -44,6 +45,7 @@ class SnapshotSink:
     def __init__(self, context: RunContext, item: ReadItem) -> None:
         self._context = context
         self._prefix = f"{context.scratch('reads')}/{fingerprint([[f.file, f.stamp, f.size] for f in item.files])}"
+        self.metadata = MetadataSink(context, self._prefix)
         self._n_files = 0
         self._names: list[str] = []
         self._snapshots: list[Snapshot] = []
@@ -78,6 +80,7 @@ def read_item(context: RunContext, item: ReadItem) -> Iterator[Record]:
     for file in item.files:
         records.extend(read_file(context, file, sink))
     sink.flush()
+    sink.metadata.flush()
     yield from records
 
 
@@ -235,7 +238,8 @@ def _document(
     identity = _content_id(extracted)
     path, row = sink.add(identity, extracted) if identity else ("", -1)
     n_chars = len(extracted.snapshot.text)
-    return DocumentRead(uri, file, extracted.row, identity, n_chars, path, row, metadata, seconds)
+    read = DocumentRead(uri, file, extracted.row, identity, n_chars, path, row, metadata, seconds)
+    return sink.metadata.placed(read)
 
 
 def _content_id(extracted: Extracted) -> str:

@@ -67,7 +67,10 @@ class FileSeen(Record, frozen=True):
 
 
 class DocumentRead(Record, frozen=True):
-    """A document as read: new, changed or perhaps the same. `content_id` is empty for a document without text."""
+    """A document as read: new, changed or perhaps the same. `content_id` is empty for a document without text.
+
+    Metadata that is too long to travel is the row `metadata_row` of the scratch file at `metadata_path`.
+    """
 
     uri: str
     file: str
@@ -78,6 +81,8 @@ class DocumentRead(Record, frozen=True):
     path_row: int
     metadata: str
     seconds: float
+    metadata_path: str = ""
+    metadata_row: int = -1
 
 
 class DocumentGone(Record, frozen=True):

@@ -15,6 +15,9 @@ from transforms.settings import ReadingSettings
 
 VERSION = 1
 
+MAX_KEY_BYTES = 2048
+"""Ids travel with every record of their row, up to this many bytes."""
+
 _DETAIL_CHARS = 200
 
 
@@ -82,10 +85,12 @@ def guessed_key(value: Any) -> str | None:
 
 
 def key_of(value: Any, column: str) -> str:
-    """A row's id as text; ExtractionError('no_id') where it has none."""
+    """A row's id as text; ExtractionError('no_id' or 'id_too_long') where it has none that can be used."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and value.strip():
+        if len(value.encode("utf-8", "surrogatepass")) > MAX_KEY_BYTES:
+            raise ExtractionError("id_too_long", f"column {column!r} holds more than {MAX_KEY_BYTES} bytes")
         return normalise(value)[0]
     if value is None or isinstance(value, str):
         raise ExtractionError("no_id", f"column {column!r} is empty or missing; set id_column")
