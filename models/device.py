@@ -1,13 +1,10 @@
 """Which device and arithmetic an encoder runs on: by what the hardware can do, and recorded."""
 
-import re
 from typing import Any, NamedTuple
 
 from models.errors import SettingsError
 from models.extras import require
 from models.settings import EncoderSettings
-
-_DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
 
 
 class Placement(NamedTuple):
@@ -20,10 +17,8 @@ class Placement(NamedTuple):
 def choose_placement(settings: EncoderSettings) -> Placement:
     """The asked device and dtype, each 'auto' replaced: the GPU if there is one, bfloat16 where the hardware has it.
 
-    Raises SettingsError for a device that is unknown or not there, MissingExtraError without torch.
+    Raises SettingsError for a device that is not there, MissingExtraError without torch.
     """
-    if not _DEVICE.fullmatch(settings.device):
-        raise SettingsError(f"device = {settings.device!r} is unknown; use auto, cpu, cuda or cuda:N")
     torch = require("torch", "cpu")
     n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     device = ("cuda" if n_gpus else "cpu") if settings.device == "auto" else settings.device

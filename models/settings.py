@@ -32,7 +32,9 @@ class EncoderSettings(Section):
     ] = None
     document_prompt: Annotated[str, Field(description="text put in front of every passage before it is encoded")] = ""
     query_prompt: Annotated[str, Field(description="text put in front of every question before it is encoded")] = ""
-    device: Annotated[str, Field(description="auto, cpu, cuda or cuda:N")] = "auto"
+    device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d{1,4})?)$", description="auto, cpu, cuda or cuda:N")] = (
+        "auto"
+    )
     dtype: Annotated[
         Literal["auto", "float32", "bfloat16", "float16"],
         Field(description="arithmetic of the encoder; auto takes bfloat16 where the device has it in hardware"),

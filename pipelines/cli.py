@@ -1,15 +1,17 @@
-"""The program `corpusmill`. Exit codes: 0 done, 1 failed, 2 a mistake in the command or its settings."""
+"""The program `corpusmill`. Exit codes: 0 done, 1 failed, 2 a mistake in command or settings, 128 + n for signal n."""
 
 import contextlib
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
 from models.errors import CorpusmillError
 from pipelines.output import Outcome, complain, make_console, print_json
+from pipelines.signals import received, stopping_on_signals
 
-EXIT_INTERRUPTED = 130
+EXIT_SIGNAL = 128
 EXIT_BROKEN_PIPE = 141
 
 
@@ -19,14 +21,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in words
     try:
-        return _print(_run(words), as_json)
+        with stopping_on_signals():
+            return _print(_run(words), as_json)
     except CorpusmillError as error:
-        complain(str(error))
-        payload = {"error": str(error), "exit_code": error.exit_code}
-        return _print(Outcome(payload, lambda console: None, error.exit_code), as_json)
+        return _failed(str(error), error.exit_code, as_json)
     except KeyboardInterrupt:
-        complain("interrupted; what was published before is still there")
-        return EXIT_INTERRUPTED
+        number = received() or signal.SIGINT
+        how = "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
+        return _failed(f"{how}; what was published before is still there", EXIT_SIGNAL + number, as_json)
+
+
+def _failed(line: str, exit_code: int, as_json: bool) -> int:
+    complain(line)
+    return _print(Outcome({"error": line, "exit_code": exit_code}, lambda console: None, exit_code), as_json)
 
 
 def _is_for_users(record: logging.LogRecord) -> bool:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator
 
 from models.errors import CorpusmillError, RefusedError
+from pipelines.signals import received
 from transforms.context import RunContext
 
 WRAPPING = " [while running"
@@ -19,7 +20,10 @@ def run_graph(
     touched: tuple[list[int], list[int]],
     beam_args: list[str],
 ) -> None:
-    """Build the graph, run it and wait. A failure is one line; its traceback is logged at level DEBUG."""
+    """Build the graph, run it and wait. A failure is one line; its traceback is logged at level DEBUG.
+
+    KeyboardInterrupt where a signal asked the program to stop.
+    """
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.runners.runner import PipelineState
@@ -37,6 +41,8 @@ def run_graph(
         raise
     except Exception as error:  # a runner raises whatever a worker raised, in its own wrapping
         _log.debug("the run failed", exc_info=True)
+        if received():
+            raise KeyboardInterrupt from None
         raise RefusedError(
             f"the run failed: {_root_cause(error)}; the old version is still current. Run again to go on"
         ) from error

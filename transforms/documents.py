@@ -270,6 +270,19 @@ def files_table(
     return pa.Table.from_pylist(kept, FILES), tuple(listings[path] for path in sorted(used))
 
 
+def stamps_alone(before: pa.Table, after: pa.Table) -> tuple[int, int] | None:
+    """How many objects have a trusted stamp that is new, and their bytes; None where more than stamps changed.
+
+    Both are tables of objects as `files_table` makes them.
+    """
+    lasting = [name for name in FILES.names if name not in ("stamp", "trusted")]
+    if not before.select(lasting).equals(after.select(lasting)):
+        return None
+    stamps = zip(before.to_pylist(), after.to_pylist(), strict=True)
+    gained = [now["size"] for then, now in stamps if now["trusted"] and then != now]
+    return len(gained), sum(gained)
+
+
 def _note_file(known: dict[str, dict[str, object]], listings: dict[str, FileEntry], seen: FileSeen) -> None:
     before = known.get(seen.file)
     if seen.size < 0:

@@ -7,11 +7,20 @@ import pyarrow as pa
 
 from transforms.context import RunContext
 from transforms.dead_letters import failure_row
-from transforms.documents import STALE, Resolved, documents_table, files_table, load_documents, resolve
+from transforms.documents import (
+    STALE,
+    Resolved,
+    documents_table,
+    files_table,
+    load_documents,
+    resolve,
+    stamps_alone,
+)
 from transforms.ledger import reading_ledger
+from transforms.metadata_files import with_metadata
 from transforms.records import DocumentShardWritten, Failure, FileSeen, Record
-from transforms.store.manifest import FileEntry
-from transforms.store.schemas import FAILURES
+from transforms.store.manifest import DocumentShard, FileEntry
+from transforms.store.schemas import FAILURES, FILES
 from transforms.store.segments import read_table, write_table
 
 
@@ -19,7 +28,7 @@ def write_documents(
     context: RunContext, index: int, records: Iterable[Record], failed: Mapping[str, Failure]
 ) -> DocumentShardWritten:
     """Resolve the shard once more, now that it is known which contents failed, and write its tables."""
-    records = list(records)
+    records = list(with_metadata(context.root, records))
     shard = context.document_shards[index]
     resolved = resolve(load_documents(context.store, shard), records, failed)
     files, listings = files_table(context, shard, records)
@@ -39,7 +48,16 @@ def write_documents(
         sum(claim.seconds for claim in resolved.read),
         (ledger,) if ledger else (),
         (failures,) if failures else (),
+        _restamped(context, shard, written, files),
     )
+
+
+def _restamped(
+    context: RunContext, before: DocumentShard, after: DocumentShard, files: pa.Table
+) -> tuple[int, int] | None:
+    if (before.documents, before.rows) != (after.documents, after.rows):
+        return None
+    return stamps_alone(read_table(context.store, before.files) if before.files else FILES.empty_table(), files)
 
 
 def _write(context: RunContext, folder: str, table: pa.Table) -> FileEntry | None:

@@ -8,6 +8,7 @@ from transforms.documents import Resolved
 from transforms.records import Failure, GuardCount
 
 MAX_EXAMPLES = 3
+MAX_EXAMPLE_CHARS = 300
 
 
 def add_up(counts: Iterable[GuardCount]) -> GuardCount:
@@ -39,7 +40,7 @@ def count_documents(resolved: Resolved) -> GuardCount:
         listed=outcomes.get("listed", 0),
         failed=outcomes.get("failed", 0),
         reasons=failure_reasons(outcomes),
-        examples=tuple(sorted({failure.uri for failure in resolved.failures})[:MAX_EXAMPLES]),
+        examples=tuple(uri[:MAX_EXAMPLE_CHARS] for uri in sorted({f.uri for f in resolved.failures})[:MAX_EXAMPLES]),
         n_empty_gone=resolved.n_empty_gone,
         n_empty_new=resolved.n_empty_new,
     )

@@ -20,6 +20,7 @@ from transforms.llm_bill import NOTES as LLM_NOTES
 from transforms.llm_bill import LlmBill, bill_table, llm_bill
 from transforms.outcome import Outcome, write_outcome
 from transforms.records import DocumentShardWritten, Failure, Note, Record, ShardFilled, ShardWritten
+from transforms.sameness import UNIT_FAILURES, is_as_before, recipes_of, settings_of
 from transforms.store.manifest import DocumentShard, FileEntry, Manifest, Shard, Training
 from transforms.store.pointer import Pointer, read_pointer, swap_pointer
 from transforms.store.schemas import FAILURES
@@ -54,7 +55,10 @@ def _publish(context: RunContext, parts: Parts, refused: str) -> Outcome:
     refused = refused or too_many_failures(context, outcomes["failed"], outcomes["listed"], failure_reasons(outcomes))
     if refused:
         return msgspec.structs.replace(draft, refused=refused)
-    manifest = _manifest(context, parts, draft, bill)
+    base, failures = context.base_manifest(), _failures(context, parts)
+    if base is not None and is_as_before(context, base, parts.documents, _shards(context, parts), failures):
+        return msgspec.structs.replace(draft, version=base.version)
+    manifest = _manifest(context, parts, draft, bill, failures)
     floor = context.index.min_recall_at_10
     recall = manifest.gates.recall_at_10
     if recall is not None and recall < floor:
@@ -198,15 +202,22 @@ def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int], bil
     )
 
 
-def _manifest(context: RunContext, parts: Parts, draft: Outcome, bill: LlmBill) -> Manifest:
-    shards = list(merged_shards(context, parts.written))
+def _shards(context: RunContext, parts: Parts) -> list[Shard]:
+    """All content shards of the new version, those that were filled with their indexes."""
+    shards = merged_shards(context, parts.written)
     for record in parts.filled:
         shards[record.index] = record.shard
+    return shards
+
+
+def _manifest(
+    context: RunContext, parts: Parts, draft: Outcome, bill: LlmBill, failures: tuple[FileEntry, ...]
+) -> Manifest:
+    shards = _shards(context, parts)
     documents = list(context.document_shards)
     for written in parts.documents:
         documents[written.index] = written.shard
     training = next((record.training for record in parts.filled if record.training), _stored_training(context, shards))
-    recipes = {stage: {"id": recipe.id, "parts": recipe.parts} for stage, recipe in context.recipes.items()}
     drift = next((record.drift for record in parts.filled if record.drift is not None), None)
     gates = msgspec.structs.replace(measure_gates(context, shards, training), drift=drift)
     return Manifest(
@@ -214,9 +225,9 @@ def _manifest(context: RunContext, parts: Parts, draft: Outcome, bill: LlmBill) 
         base=context.base or None,
         run=context.run,
         created_at=context.started_at,
-        recipes=recipes,
+        recipes=recipes_of(context),
         encoder={"settings": context.encoder.model_dump(), "identity": context.encoder_identity},
-        settings={name: section.model_dump(mode="json") for name, section in context.sections().items()},
+        settings=settings_of(context),
         document_shards=tuple(documents),
         shards=tuple(shards),
         training=training,
@@ -228,7 +239,7 @@ def _manifest(context: RunContext, parts: Parts, draft: Outcome, bill: LlmBill) 
         seconds=draft.seconds,
         outcomes=draft.outcomes,
         ledger=_ledger(context, parts, draft, bill),
-        failures=_failures(context, parts),
+        failures=failures,
         libraries=context.libraries,
         settled_runs=draft.settled_runs,
         llm=draft.llm,
@@ -265,5 +276,5 @@ def _failures(context: RunContext, parts: Parts) -> tuple[FileEntry, ...]:
     failed = failed_contents(parts.failures)
     rows = [failure_row(failure, False) for failure in parts.failures if failure.content_id not in failed]
     if rows:
-        entries.append(write_table(context.store, "failures/units", pa.Table.from_pylist(rows, FAILURES)))
+        entries.append(write_table(context.store, UNIT_FAILURES, pa.Table.from_pylist(rows, FAILURES)))
     return tuple(entries)

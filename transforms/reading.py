@@ -18,6 +18,7 @@ from transforms.elements import Snapshot
 from transforms.extraction import Extracted, content_id, extract_file, format_of, is_table
 from transforms.identity import row_uri
 from transforms.listing import stat_file
+from transforms.metadata_files import MetadataSink
 from transforms.recipes import fingerprint
 from transforms.records import (
     DocumentGone,
@@ -30,7 +31,7 @@ from transforms.records import (
     ReadItem,
     Record,
 )
-from transforms.rows_listing import KnownRows, RowsWriter, digest_of
+from transforms.rows_listing import BadRow, KnownRows, RowsWriter, digest_of
 from transforms.scratch import write_rows
 from transforms.snapshots import snapshots_table
 
@@ -44,6 +45,7 @@ class SnapshotSink:
     def __init__(self, context: RunContext, item: ReadItem) -> None:
         self._context = context
         self._prefix = f"{context.scratch('reads')}/{fingerprint([[f.file, f.stamp, f.size] for f in item.files])}"
+        self.metadata = MetadataSink(context, self._prefix)
         self._n_files = 0
         self._names: list[str] = []
         self._snapshots: list[Snapshot] = []
@@ -78,6 +80,7 @@ def read_item(context: RunContext, item: ReadItem) -> Iterator[Record]:
     for file in item.files:
         records.extend(read_file(context, file, sink))
     sink.flush()
+    sink.metadata.flush()
     yield from records
 
 
@@ -129,33 +132,52 @@ class _TableReader:
         self._rows = RowsWriter()
         self._records: list[Record] = []
         self._notes: Counter[str] = Counter()
+        self._bad: list[tuple[BadRow, ExtractionError]] = []
+        self._last_known = ""
         self._is_cut = False
-        self._n_listed = self._n_unchanged = self._n_failed = 0
+        self._n_listed = self._n_unchanged = 0
         self._since = time.process_time()
 
     def read(self, extracted: Extracted) -> None:
         """Take the next row, good or bad."""
         self._n_listed += 1
         self._is_cut |= extracted.is_rest
-        uri = _row_uri(self._context, self._file.file, extracted)
+        uri = self._uri(extracted.key, extracted.row)
         try:
             if extracted.reason:
                 raise ExtractionError(extracted.reason, extracted.detail)
             metadata = _metadata(extracted.metadata, self._context.reading.max_metadata_bytes)
         except ExtractionError as error:
-            self._fail(uri, extracted.row, error)
+            self._put_by(uri, extracted, error)
         else:
             self._compare(uri, extracted, metadata)
+        if uri in self._known:
+            self._last_known = uri
+
+    def _uri(self, key: str | None, row: int) -> str:
+        return row_uri(self._file.file, key, row, self._context.reading.id_scope)
+
+    def _put_by(self, uri: str, extracted: Extracted, error: ExtractionError) -> None:
+        """A duplicate is a dead letter at once; whose any other bad row is, only the whole table tells."""
+        if error.reason == DUPLICATE:
+            self._records.append(self._dead_letter(uri, extracted.row, error))  # the row that won stands in the listing
+            return
+        guess = self._uri(extracted.guess, extracted.row) if extracted.guess is not None else ""
+        bad = BadRow(extracted.row, uri if extracted.key is not None else "", guess, self._last_known)
+        self._bad.append((bad, error))
+
+    def _fail_bad(self) -> None:
+        for (bad, error), uri in zip(self._bad, self._known.whose(bad for bad, _ in self._bad), strict=True):
+            self._fail(uri or self._uri(None, bad.row), bad.row, error)
 
     def _fail(self, uri: str, row: int, error: ExtractionError) -> None:
         """A dead letter. A known row stays listed with its last good content."""
-        detail = f"row {row}: {error.detail}"[:500]
-        self._records.append(Failure("read", error.reason, uri, self._file.file, detail=detail))
-        if error.reason == DUPLICATE:
-            return  # the row that won stands in the listing
-        self._n_failed += 1
+        self._records.append(self._dead_letter(uri, row, error))
         if self._known.keep(uri):
             self._rows.add(uri, row, *self._known[uri])
+
+    def _dead_letter(self, uri: str, row: int, error: ExtractionError) -> Failure:
+        return Failure("read", error.reason, uri, self._file.file, detail=f"row {row}: {error.detail}"[:500])
 
     def _compare(self, uri: str, extracted: Extracted, metadata: str) -> None:
         assert extracted.snapshot is not None
@@ -182,12 +204,13 @@ class _TableReader:
 
     def finish(self, format_name: str, is_settled: bool) -> list[Record]:
         """All records of the table; rows that are known and were not read are gone, or kept if the table is cut off."""
-        file = self._file
+        file, is_sound = self._file, not self._bad
+        self._fail_bad()
         if self._is_cut:
             self._keep_not_seen()
         gone = [DocumentGone(uri, file.file) for uri in self._known.not_seen()]
         listing = self._rows.finish(self._context.store)
-        trusted = bool(file.stamp) and not self._n_failed and is_settled
+        trusted = bool(file.stamp) and is_sound and is_settled
         seen = FileSeen(
             file.file, file.size, file.stamp, trusted, format_name, True, self._rows.n_rows, self._n_unchanged,
             listing.path, listing.n_bytes, listing.n_rows, n_listed=self._n_listed,
@@ -215,7 +238,8 @@ def _document(
     identity = _content_id(extracted)
     path, row = sink.add(identity, extracted) if identity else ("", -1)
     n_chars = len(extracted.snapshot.text)
-    return DocumentRead(uri, file, extracted.row, identity, n_chars, path, row, metadata, seconds)
+    read = DocumentRead(uri, file, extracted.row, identity, n_chars, path, row, metadata, seconds)
+    return sink.metadata.placed(read)
 
 
 def _content_id(extracted: Extracted) -> str:
@@ -234,10 +258,6 @@ def _metadata(metadata: Mapping[str, str], max_bytes: int) -> str:
     if len(encoded) > max_bytes:
         raise ExtractionError("metadata_too_large", f"{len(encoded)} bytes, max_metadata_bytes = {max_bytes}")
     return encoded.decode()
-
-
-def _row_uri(context: RunContext, file: str, extracted: Extracted) -> str:
-    return row_uri(file, extracted.key, extracted.row, context.reading.id_scope)
 
 
 def open_regular(file: str) -> BinaryIO:

@@ -67,7 +67,10 @@ class FileSeen(Record, frozen=True):
 
 
 class DocumentRead(Record, frozen=True):
-    """A document as read: new, changed or perhaps the same. `content_id` is empty for a document without text."""
+    """A document as read: new, changed or perhaps the same. `content_id` is empty for a document without text.
+
+    Metadata that is too long to travel is the row `metadata_row` of the scratch file at `metadata_path`.
+    """
 
     uri: str
     file: str
@@ -78,6 +81,8 @@ class DocumentRead(Record, frozen=True):
     path_row: int
     metadata: str
     seconds: float
+    metadata_path: str = ""
+    metadata_row: int = -1
 
 
 class DocumentGone(Record, frozen=True):
@@ -209,7 +214,11 @@ class GuardCount(Record, frozen=True):
 
 
 class DocumentShardWritten(Record, frozen=True):
-    """A shard of the documents table as the new version will list it, with the outcomes of its documents."""
+    """A shard of the documents table as the new version will list it, with the outcomes of its documents.
+
+    `restamped` is there where nothing but stamps of objects changed: how many objects need not be read again now that
+    did before, and their bytes.
+    """
 
     index: int
     shard: DocumentShard
@@ -217,6 +226,7 @@ class DocumentShardWritten(Record, frozen=True):
     seconds: float = 0.0
     ledger: tuple[FileEntry, ...] = ()
     failures: tuple[FileEntry, ...] = ()
+    restamped: tuple[int, int] | None = None
 
 
 class ShardWritten(Record, frozen=True):

@@ -77,6 +77,22 @@ class ChunkingSettings(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _minimum_fits_window(self) -> Self:
+        if self.window_tokens is not None:
+            self.check_minimum(self.window_tokens)
+        return self
+
+    def check_minimum(self, window: int) -> None:
+        """ValueError where `min_tokens` is above `window`, the content tokens of a unit at most.
+
+        The default goes with any window: neighbours join while they fit.
+        """
+        if window < self.min_tokens != type(self).model_fields["min_tokens"].default:
+            raise ValueError(
+                f"min_tokens = {self.min_tokens} is above the window of {window} tokens, which no unit could reach; lower it or raise window_tokens"
+            )
+
 
 class SemanticSettings(Section):
     """How `chunker = semantic` finds the places where a text changes its subject."""

@@ -23,7 +23,7 @@ class WorkPacker:
     def add(self, entries: Iterable[WorkEntry]) -> Iterator[WorkItem]:
         """Take entries in order; yield each item that is full."""
         for entry in entries:
-            n_bytes = 256 + sum(len(path) for path in entry.leftovers)
+            n_bytes = 256 + 4 * len(entry.uri) + sum(len(path) for path in entry.leftovers)
             too_large = self._n_chars + entry.n_chars > self._max_chars or self._n_bytes + n_bytes > MAX_RECORD_BYTES
             if self._entries and (too_large or len(self._entries) >= MAX_ENTRIES):
                 yield from self.flush()

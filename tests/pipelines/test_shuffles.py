@@ -1,6 +1,8 @@
 """What crosses a shuffle is small and plain, whatever the documents are like: limits of Flink, kept on every runner."""
 
+import base64
 import json
+import random
 
 import pytest
 from apache_beam.portability import common_urns
@@ -16,13 +18,17 @@ MAX_GROUP_BYTES = 8 * 1024 * 1024
 
 
 def plant_nasty_corpus(mill: Mill) -> None:
-    """A document of 20 MB, 3,000 tiny ones with uris of 700 letters, and a table of 5,000 rows with long ids."""
+    """A document of 20 MB, 3,000 tiny ones with uris of 700 letters, and a table of 5,000 rows with long ids.
+
+    One more row has an id of a megabyte.
+    """
     words = "extraordinarily " * 100
     mill.write("book.txt", "\n\n".join(f"{number} {words}" for number in range(20_000_000 // len(words) + 1)))
     for number in range(3_000):
         mill.write(f"{'deep and long/' * 35}{'name' * 50}{number}.txt", f"text {number % 700}")
     rows = ({"id": f"{'key' * 60}{n}", "text": f"row {n % 800}", "tag": "x" * 500} for n in range(5_000))
     mill.write("rows.jsonl", "\n".join(json.dumps(row) for row in rows))
+    mill.write("odd.jsonl", json.dumps({"id": random.Random(7).randbytes(500_000).hex(), "text": "an endless id"}))
 
 
 @pytest.fixture
@@ -51,10 +57,22 @@ def test_records_and_groups_stay_small(mill, sizes):
     plant_nasty_corpus(mill)
     mill.settings = {"window_tokens": 180, "hashing_dimension": 64, "recall_queries": 20, "max_failures": "20%"}
     report = mill.run()
-    assert report.documents["listed"] == 8_001
+    assert (report.documents["listed"], report.outcomes["failed:read:id_too_long"]) == (8_002, 1)
     records, groups = sizes
     assert max(records) <= MAX_RECORD_BYTES
     assert len(groups) >= 4 and max(groups) <= MAX_GROUP_BYTES
+
+
+def test_groups_stay_small_with_as_much_metadata_as_documents_may_have(mill, sizes):
+    noise = random.Random(7)
+    titles = [base64.b64encode(noise.randbytes(12_000)).decode() for _ in range(800)]
+    for number, title in enumerate(titles):
+        mill.write(f"{number:03d}.html", f"<title>{title}</title><p>The same text, so that there is little to do.</p>")
+    mill.run(recall_queries=0)
+    records, groups = sizes
+    assert max(records) <= MAX_RECORD_BYTES and max(groups) <= MAX_GROUP_BYTES
+    rows = sorted(mill.rows("documents"), key=lambda row: row["uri"])
+    assert [json.loads(row["metadata"])["title"] for row in rows] == titles
 
 
 def test_every_shuffled_element_has_the_plain_coder(turned, monkeypatch):

@@ -152,6 +152,104 @@ def test_a_bad_row_is_kept_if_it_was_known_and_is_tried_again(mill):
     assert (seen.n_listed, seen.n_documents, seen.trusted) == (3, 1, False)
 
 
+GOOD = [("a", "one, first"), ("b", "two"), ("c", "three")]
+
+
+def as_csv(*lines: str) -> str:
+    return "\n".join(["id,text,more", 'a,"one, first",m', *lines, "c,three,m", ""])
+
+
+def as_jsonl(*lines: str) -> str:
+    rows = [json.dumps({"id": key, "text": text, "more": "m"}) for key, text in (GOOD[0], GOOD[2])]
+    return "\n".join([rows[0], *lines, rows[1], ""])
+
+
+BAD_ROWS = {
+    "too many cells": ("t.csv", as_csv("b,two,m"), as_csv("b,two,m,n")),
+    "too many cells, and the id is not where it was": ("t.csv", as_csv("b,two,m"), as_csv("x,b,two,m")),
+    "text behind a quote": ("t.csv", as_csv("b,two,m"), as_csv('b,"two"x,m')),
+    "too few cells": ("t.csv", as_csv("b,two,m"), as_csv("b")),
+    "a line cut short": ("t.jsonl", as_jsonl('{"id": "b", "text": "two"}'), as_jsonl('{"id": "b", "text": "tw')),
+    "a line cut before its id": ("t.jsonl", as_jsonl('{"id": "b", "text": "two"}'), as_jsonl('{"text": "two", "i')),
+    "a line without an id": ("t.jsonl", as_jsonl('{"id": "b", "text": "two"}'), as_jsonl('{"text": "two"}')),
+    "a line that is no object": ("t.jsonl", as_jsonl('{"id": "b", "text": "two"}'), as_jsonl('["b", "two"]')),
+    "a line with another's id": ("t.jsonl", as_jsonl('{"id": "b", "text": "two"}'), as_jsonl('{"id": "a", "t')),
+    "a line that is too long": (
+        "t.jsonl",
+        as_jsonl('{"id": "b", "text": "two"}'),
+        as_jsonl(json.dumps({"id": "b", "text": "x" * 500})),
+    ),
+    "a row without an id": ("t.parquet", GOOD, [GOOD[0], (None, "two"), GOOD[2]]),
+    "a row without a text": ("t.parquet", GOOD, [GOOD[0], ("b", None), GOOD[2]]),
+}
+
+
+def write_table(mill: HandMill, name: str, content) -> None:
+    if name.endswith(".parquet"):
+        mill.write_rows(name, content)
+    else:
+        mill.write(name, content)
+
+
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_a_known_row_that_becomes_bad_keeps_its_last_good_content(mill, kind):
+    mill.settings |= {"max_document_bytes": 300} if "too long" in kind else {}
+    name, good, bad = BAD_ROWS[kind]
+    write_table(mill, name, good)
+    assert mill.run().outcome.documents["indexed"] == 3
+    texts = mill.texts()
+    for _ in range(2):  # and it stays so while the row is bad
+        write_table(mill, name, bad)
+        documents = mill.run().outcome.documents
+        assert (documents["listed"], documents["unchanged"], documents["failed"]) == (3, 2, 1)
+        assert (documents["stale"], documents["deleted"]) == (1, 0)
+        assert mill.texts() == texts
+        assert {d.uri.rsplit("#", 1)[-1]: d.status for d in mill.documents().values()} == {
+            "a": "indexed", "b": "stale", "c": "indexed"
+        }  # fmt: skip
+    write_table(mill, name, good)
+    documents = mill.run().outcome.documents
+    assert (documents["unchanged"], documents["failed"], documents["deleted"]) == (3, 0, 0)
+    assert {d.status for d in mill.documents().values()} == {"indexed"}
+
+
+def test_a_page_that_becomes_bad_keeps_its_last_good_content(mill):
+    pytest.importorskip("warcio", reason="the extra 'formats' is not installed")
+
+    def archive(body: bytes) -> bytes:
+        page = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + body
+        head = f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://x/a\r\nContent-Length: {len(page)}"
+        return head.encode() + b"\r\n\r\n" + page + b"\r\n\r\n"
+
+    mill.write("x.warc", archive(b"some text"))
+    mill.run()
+    mill.write("x.warc", archive(b"\xff\xfe\xff"))
+    documents = mill.run().outcome.documents
+    assert (documents["failed"], documents["stale"], documents["deleted"]) == (1, 1, 0)
+    assert list(mill.texts().values()) == ["some text"]
+
+
+def test_a_bad_row_takes_nothing_from_a_good_one_of_the_same_id(mill):
+    mill.write("t.jsonl", jsonl({"id": "a", "text": "one"}))
+    mill.run()
+    mill.write("t.jsonl", jsonl({"id": "a", "text": None}, {"id": "a", "text": "one"}))
+    documents = mill.run().outcome.documents
+    assert (documents["listed"], documents["unchanged"], documents["failed"], documents["stale"]) == (2, 1, 1, 0)
+    (document,) = mill.documents().values()
+    assert document.status == "indexed"
+
+
+def test_rows_that_left_are_deleted_beside_a_bad_one(mill):
+    mill.write("t.csv", "id,text\n" + "".join(f"{key},text {key}\n" for key in "abcdef"))
+    mill.run()
+    mill.write("t.csv", "id,text\na,text a\nb,text b\nd,text d,x\nf,text f\n")
+    documents = mill.run().outcome.documents
+    assert (documents["unchanged"], documents["failed"], documents["stale"], documents["deleted"]) == (3, 1, 1, 2)
+    assert {d.uri[-1]: d.status for d in mill.documents().values()} == {
+        "a": "indexed", "b": "indexed", "d": "stale", "f": "indexed"
+    }  # fmt: skip
+
+
 def test_rows_to_retry_are_read_although_they_match(mill):
     mill.write("t.jsonl", jsonl({"id": 1, "text": "one"}, {"id": 2, "text": "two"}))
     listing = read(mill, "t.jsonl")[0][FileSeen][0].rows_file
@@ -267,7 +365,7 @@ def test_a_stale_row_behind_an_open_quote_is_tried_again(mill):
     for body in ("a,one\nb\n", 'a,"one\nb,two\n'):
         mill.write("t.csv", f"id,text\n{body}")
         documents = mill.run().outcome.documents
-    assert (documents["stale"], documents["deleted"]) == (1, 0)
+    assert (documents["stale"], documents["deleted"]) == (2, 0)
     mill.write("t.csv", good)
     mill.run()
     assert {document.status for document in mill.documents().values()} == {"indexed"}

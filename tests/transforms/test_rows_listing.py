@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms.context import open_store
-from transforms.rows_listing import CHUNK_ROWS, KnownRows, RowsWriter, entry_of
+from transforms.rows_listing import CHUNK_ROWS, BadRow, KnownRows, RowsWriter, entry_of
 
 rows = st.dictionaries(st.text(max_size=5), st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=9)
 
@@ -24,6 +24,39 @@ def test_a_failed_row_is_kept_if_it_is_known():
     assert known.keep("a") and not known.keep("b")
     assert known["a"] == ("c", "m")
     assert not list(known.not_seen())
+
+
+names = st.sampled_from(["", "a", "b", "c", "d", "new"])
+bad_rows = st.lists(st.builds(BadRow, st.integers(0, 9), names, names, names), max_size=6)
+
+
+@given(known=st.permutations("abcd"), good=st.sets(st.sampled_from("abcd")), bad=bad_rows)
+def test_a_bad_row_is_never_one_that_was_read_nor_one_that_another_is(known, good, bad):
+    table = KnownRows({uri: ("c", "m") for uri in known})
+    for uri in good:
+        table.matches(uri, "c", "m")
+    found = [uri for uri in table.whose(bad) if uri is not None]
+    assert len(set(found)) == len(found) and not good & set(found)
+    assert list(table.not_seen()) == [uri for uri in known if uri not in good and uri not in found]
+
+
+@given(known=st.permutations("abcdefgh"), bad=st.sets(st.sampled_from("abcdefgh")))
+def test_rows_without_an_id_are_known_by_their_place(known, bad):
+    table, unnamed, last = KnownRows({uri: ("c", "m") for uri in known}), [], ""
+    for row, uri in enumerate(known):
+        if uri in bad:
+            unnamed.append(BadRow(row, after=last))
+        else:
+            table.matches(uri, "c", "m")
+            last = uri
+    assert table.whose(unnamed) == [uri for uri in known if uri in bad]
+
+
+def test_rows_that_were_kept_come_back_in_their_places(tmp_path):
+    store, writer = open_store(str(tmp_path)), RowsWriter()
+    for row in (0, 2, 1):
+        writer.add(f"u{row}", row, "c", "m")
+    assert list(KnownRows.load(store, writer.finish(store).path, ()).not_seen()) == ["u0", "u1", "u2"]
 
 
 def test_written_rows_come_back(tmp_path):

@@ -43,7 +43,8 @@ class Questioning:
 def window_and_context(name: str, settings: ChunkingSettings, room: int) -> tuple[int, int]:
     """Tokens that the text and the context of a unit of the cutter `name` may have, of the encoder's `room`.
 
-    Raises SettingsError where they do not fit, or the overlap does not leave a window room to advance.
+    Raises SettingsError where they do not fit, the overlap does not leave a window room to advance, or a window cannot
+    hold `min_tokens`.
     """
     reserved = settings.max_context_tokens if name == "structural" else 0
     is_encoders = settings.budget_tokenizer == "encoder"
@@ -62,6 +63,11 @@ def window_and_context(name: str, settings: ChunkingSettings, room: int) -> tupl
             f"overlap_tokens = {settings.overlap_tokens} is not below the window of {window} tokens; "
             "a window must advance"
         )
+    if settings.window_tokens is None:
+        try:
+            settings.check_minimum(window)
+        except ValueError as error:
+            raise SettingsError(str(error)) from error
     return window, reserved
 
 

@@ -11,8 +11,10 @@ from models.errors import ExtractionError
 from transforms.extraction.bounded import READ_ERRORS
 from transforms.extraction.decoding import DETECTION_BYTES, GUESSED_CHARSET, detect, utf16_without_mark
 from transforms.extraction.records import Extracted, counted
-from transforms.extraction.tables import RowReader, failed_row, require_columns
+from transforms.extraction.tables import RowReader, failed_row, guessed_key, require_columns
 from transforms.settings import ReadingSettings
+
+_KEPT_CHARS = 64 * 1024
 
 
 class _Lines:
@@ -22,16 +24,28 @@ class _Lines:
         self._text = text
         self._max_chars = max_chars
         self._n_chars = 0
+        self._record: list[str] = []
         self.is_over = False
 
     def start_record(self) -> None:
         self._n_chars = 0
+        self._record.clear()
+
+    def cell(self, column: int) -> str | None:
+        """A cell of a record that is malformed, as far as its beginning tells."""
+        try:
+            cells = next(csv.reader(self._record), [])
+        except csv.Error:
+            return None
+        return cells[column] if column < len(cells) else None
 
     def __iter__(self) -> "_Lines":
         return self
 
     def __next__(self) -> str:
         line = self._text.readline(self._max_chars + 1 - self._n_chars)
+        if self._n_chars < _KEPT_CHARS:
+            self._record.append(line[:_KEPT_CHARS])
         self._n_chars += len(line)
         if self._n_chars > self._max_chars:
             raise ExtractionError("too_large", f"a row of more than max_document_bytes = {self._max_chars}")
@@ -72,39 +86,50 @@ def extract_csv(stream: BinaryIO, settings: ReadingSettings, charset: str | None
 
 
 def _rows(records: Iterator[list[str]], lines: _Lines, header: list[str], reader: RowReader) -> Iterator[Extracted]:
-    row = 0
+    row, id_cell = 0, header.index(reader.id_column)
     while True:
         lines.start_record()
         try:
             cells = next(records, None)
         except csv.Error as error:
             if lines.is_over:
-                yield _rest(row, ExtractionError("broken_csv", "a quote is never closed; the rest is not read"))
+                open_quote = ExtractionError("broken_csv", "a quote is never closed; the rest is not read")
+                yield _rest(row, open_quote, lines.cell(id_cell))
                 return
-            yield failed_row(row, ExtractionError("malformed_row", str(error)))
+            malformed = ExtractionError("malformed_row", str(error))
+            yield failed_row(row, malformed, guess=_guess(lines.cell(id_cell)))
             row += 1
             continue
         except ExtractionError as error:
-            yield _rest(row, error)
+            yield _rest(row, error, lines.cell(id_cell))
             return
         if cells is None:
             return
         if cells:
-            yield _read(reader, row, header, cells)
+            yield _read(reader, row, header, cells, id_cell)
             row += 1
 
 
-def _rest(row: int, error: ExtractionError) -> Extracted:
-    return msgspec.structs.replace(failed_row(row, error), is_rest=True)
+def _rest(row: int, error: ExtractionError, id_cell: str | None) -> Extracted:
+    return msgspec.structs.replace(failed_row(row, error, guess=_guess(id_cell)), is_rest=True)
 
 
-def _read(reader: RowReader, row: int, header: list[str], cells: list[str]) -> Extracted:
+def _guess(id_cell: str | None) -> str | None:
+    return None if id_cell is None or _is_undecodable(id_cell) else guessed_key(id_cell)
+
+
+def _read(reader: RowReader, row: int, header: list[str], cells: list[str], id_cell: int) -> Extracted:
     if len(cells) > len(header):
-        detail = f"{len(cells)} cells under {len(header)} columns"
-        return failed_row(row, ExtractionError("malformed_row", detail))
-    if any(not cell.isascii() and any("\udc80" <= letter <= "\udcff" for letter in cell) for cell in cells):
-        return failed_row(row, ExtractionError("undecodable", "bytes that are not in the file's charset"))
+        error = ExtractionError("malformed_row", f"{len(cells)} cells under {len(header)} columns")
+        return failed_row(row, error, guess=_guess(cells[id_cell]))
+    if any(map(_is_undecodable, cells)):
+        error = ExtractionError("undecodable", "bytes that are not in the file's charset")
+        return failed_row(row, error, _guess(cells[id_cell]) if id_cell < len(cells) else None)
     return reader.read(row, dict(zip(header, cells, strict=False)))
+
+
+def _is_undecodable(cell: str) -> bool:
+    return not cell.isascii() and any("\udc80" <= letter <= "\udcff" for letter in cell)
 
 
 def _with_counts(extracted: Extracted, counts: dict[str, int]) -> Extracted:

@@ -1,6 +1,7 @@
 """JSON Lines: one object a line, each line read on its own and bounded."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -10,12 +11,13 @@ from models.errors import ExtractionError
 from transforms.extraction.bounded import read_line
 from transforms.extraction.decoding import decode
 from transforms.extraction.records import Extracted
-from transforms.extraction.tables import RowReader, failed_row
+from transforms.extraction.tables import RowReader, failed_row, guessed_key
 from transforms.settings import ReadingSettings
 
 # The rest of an over-long line is read past, up to here; a line beyond it is a bomb and ends the file.
 _MIN_LINE_LIMIT_BYTES = 1024**3
 _SKIP_BYTES = 1024 * 1024
+_ID_VALUE = rb'\s*:\s*("(?:[^"\\]|\\.){1,4096}"|-?\d{1,40})'
 
 
 def extract_jsonl(stream: BinaryIO, settings: ReadingSettings, charset: str | None) -> Iterator[Extracted]:
@@ -30,19 +32,31 @@ def extract_jsonl(stream: BinaryIO, settings: ReadingSettings, charset: str | No
         if len(line) > settings.max_document_bytes and not line.endswith(b"\n"):
             _skip_line(stream, settings.max_document_bytes)
             detail = f"a line of more than max_document_bytes = {settings.max_document_bytes}"
-            yield failed_row(row, ExtractionError("too_large", detail))
+            error = ExtractionError("too_large", detail)
+            yield failed_row(row, error, guess=_guess(line, settings.id_column))
         elif not line.isspace() and line:
-            yield _read(reader, row, line, charset)
+            yield _read(reader, row, line, charset, settings.id_column)
         else:
             continue
         row += 1
 
 
-def _read(reader: RowReader, row: int, line: bytes, charset: str | None) -> Extracted:
+def _read(reader: RowReader, row: int, line: bytes, charset: str | None, id_column: str) -> Extracted:
     try:
         return reader.read(row, _parse(line, charset))
     except ExtractionError as error:
-        return failed_row(row, error)
+        return failed_row(row, error, guess=_guess(line, id_column))
+
+
+def _guess(line: bytes, id_column: str) -> str | None:
+    """The first value under the id's name in a line that is no JSON object.
+
+    >>> _guess(b'{"id": 7, "text": "cut o', "id"), _guess(b'{"text": "a", "id', "id")
+    ('7', None)
+    """
+    name = re.escape(json.dumps(id_column, ensure_ascii=False).encode("utf-8", "replace"))
+    found = re.search(name + _ID_VALUE, line)
+    return guessed_key(_parse_strictly(found[1])) if found else None
 
 
 def _parse(line: bytes, charset: str | None) -> dict[str, Any]:

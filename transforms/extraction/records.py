@@ -11,7 +11,8 @@ class Extracted(msgspec.Struct, frozen=True):
     """One document of a file. A bad row has a `reason`, a `detail` and no snapshot.
 
     `row` counts the rows (records) of the file from 0; -1 where the file itself is the document. `is_rest` says that
-    a bad row stands for everything from it to the file's end, and that what lies there is not known.
+    a bad row stands for everything from it to the file's end, and that what lies there is not known. `guess` is what
+    looks like the id of a malformed row, and may be the id of another one.
     """
 
     row: int = -1
@@ -21,6 +22,7 @@ class Extracted(msgspec.Struct, frozen=True):
     reason: str = ""
     detail: str = ""
     is_rest: bool = False
+    guess: str | None = None
 
 
 def counted(snapshot: Snapshot, counts: Mapping[str, int]) -> Snapshot:

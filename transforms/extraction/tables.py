@@ -15,6 +15,9 @@ from transforms.settings import ReadingSettings
 
 VERSION = 1
 
+MAX_KEY_BYTES = 2048
+"""Ids travel with every record of their row, up to this many bytes."""
+
 _DETAIL_CHARS = 200
 
 
@@ -24,6 +27,11 @@ class RowReader:
     def __init__(self, settings: ReadingSettings) -> None:
         self._settings = settings
         self._keys = SeenKeys()
+
+    @property
+    def id_column(self) -> str:
+        """The column that names a row."""
+        return self._settings.id_column
 
     def read(self, row: int, values: Mapping[str, Any]) -> Extracted:
         """The document of a row, or the reason why it is none."""
@@ -63,16 +71,26 @@ class SeenKeys:
         return len(self._digests) > n_before
 
 
-def failed_row(row: int, error: ExtractionError, key: str | None = None) -> Extracted:
+def failed_row(row: int, error: ExtractionError, key: str | None = None, guess: str | None = None) -> Extracted:
     """The record of a row that could not be read; with its key, if that much is known, since it may be a known row."""
-    return Extracted(row, key, reason=error.reason, detail=normalise(error.detail[:_DETAIL_CHARS])[0])
+    return Extracted(row, key, reason=error.reason, detail=normalise(error.detail[:_DETAIL_CHARS])[0], guess=guess)
+
+
+def guessed_key(value: Any) -> str | None:
+    """What `key_of` makes of a value that was found in a malformed row, if anything."""
+    try:
+        return key_of(value, "")
+    except ExtractionError:
+        return None
 
 
 def key_of(value: Any, column: str) -> str:
-    """A row's id as text; ExtractionError('no_id') where it has none."""
+    """A row's id as text; ExtractionError('no_id' or 'id_too_long') where it has none that can be used."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and value.strip():
+        if len(value.encode("utf-8", "surrogatepass")) > MAX_KEY_BYTES:
+            raise ExtractionError("id_too_long", f"column {column!r} holds more than {MAX_KEY_BYTES} bytes")
         return normalise(value)[0]
     if value is None or isinstance(value, str):
         raise ExtractionError("no_id", f"column {column!r} is empty or missing; set id_column")

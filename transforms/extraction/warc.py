@@ -94,6 +94,7 @@ def _is_page(record: Any) -> bool:
 
 
 def _read(row: int, record: Any, keys: SeenKeys, settings: ReadingSettings) -> Extracted:
+    key = None
     try:
         key = key_of(record.rec_headers.get_header("WARC-Target-URI"), "WARC-Target-URI")
         if not keys.is_new(key):
@@ -102,5 +103,5 @@ def _read(row: int, record: Any, keys: SeenKeys, settings: ReadingSettings) -> E
         content_type = _content_type(record)
         document = extract_document(data, format_of("", content_type) or "html", content_type, settings)
     except ExtractionError as error:
-        return failed_row(row, error)
+        return failed_row(row, error, key)
     return Extracted(row, key, document.snapshot, document.metadata)

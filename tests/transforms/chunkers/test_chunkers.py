@@ -213,6 +213,7 @@ def test_overlap_takes_whole_sentences():
         ({"chunker": "fixed", "window_tokens": 255}, "set window_tokens to at most 254"),
         ({"chunker": "auto", "window_tokens": 191}, "set window_tokens to at most 190 or lower max_context_tokens"),
         ({"chunker": "fixed", "overlap_tokens": 254}, "not below the window of 254"),
+        ({"chunker": "structural", "min_tokens": 255}, "min_tokens = 255 is above the window of"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(tokenizers, chosen, message):

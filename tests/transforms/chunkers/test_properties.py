@@ -31,7 +31,7 @@ def chunking_settings(draw, chunker):
         chunker=chunker,
         window_tokens=window,
         overlap_tokens=draw(st.just(0) | st.integers(0, window - 1)),
-        min_tokens=draw(st.sampled_from([0, 5, 32])),
+        min_tokens=min(window, draw(st.sampled_from([0, 5, 32]))),
         heading_prefix=draw(st.booleans()),
         max_context_tokens=draw(st.sampled_from([0, 6, 64])),
     )

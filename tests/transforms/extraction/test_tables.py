@@ -151,27 +151,29 @@ def test_kept_metadata_fits(values, max_bytes):
 
 
 @pytest.mark.parametrize(
-    ("body", "reasons"),
+    ("body", "reasons", "key", "guess"),
     [
-        (b'1,"a\nb"\n2,c\n', ["", ""]),
-        (b"1,a,extra\n2,b\n", ["malformed_row", ""]),
-        (b'1,"a"b\n2,c\n', ["malformed_row", ""]),
-        (b"1\n2,c\n", ["no_text", ""]),
-        (b"1,\xff\n2,c\n", ["undecodable", ""]),
-        (b"\n1,a\n\n2,\0\n", ["", ""]),
+        (b'1,"a\nb"\n2,c\n', ["", ""], "1", None),
+        (b"1,a,extra\n2,b\n", ["malformed_row", ""], None, "1"),
+        (b'1,"a"b\n2,c\n', ["malformed_row", ""], None, "1"),
+        (b"1\n2,c\n", ["no_text", ""], "1", None),
+        (b"1,\xff\n2,c\n", ["undecodable", ""], "1", None),
+        (b"\xff,1\n2,c\n", ["undecodable", ""], None, None),
+        (b"\n1,a\n\n2,\0\n", ["", ""], "1", None),
     ],
 )
-def test_csv_rows(body, reasons, extract):
+def test_csv_rows(body, reasons, key, guess, extract):
     padding = b"".join(b"p%d,%s\n" % (number, b"x" * 100) for number in range(3000))
     documents = extract(b"id,text\n" + padding + body, "t.csv")
     assert [document.reason for document in documents[3000:]] == reasons
+    assert (documents[3000].key, documents[3000].guess) == (key, guess)
 
 
 @pytest.mark.parametrize(("rest", "reason"), [(b"3,b\n", "broken_csv"), (b"x\n" * 9000, "too_large")])
 def test_a_quote_that_is_never_closed_costs_the_rows_behind_it(rest, reason, extract):
     first, last = extract(b'id,text\n1,a\n2,"never closed\n' + rest, "t.csv", max_document_bytes=10_000)
     assert (first.snapshot.text, first.is_rest) == ("a", False)
-    assert (last.row, last.key, last.reason, last.is_rest) == (1, None, reason, True)
+    assert (last.row, last.key, last.guess, last.reason, last.is_rest) == (1, None, "2", reason, True)
 
 
 def test_csv_in_another_charset(extract):
