@@ -86,7 +86,7 @@ def search(arguments: argparse.Namespace) -> Outcome:
     if index.outcomes["queries_over_limit"]:
         complain("the question is over the encoder's limit; its end was not read")
     payload = {"version": index.version, "hits": hits, "fan_in": index.fan_in}
-    return Outcome(payload, partial(views.show_hits, hits))
+    return Outcome(payload, partial(views.show_hits, hits, index.fan_in))
 
 
 def status(arguments: argparse.Namespace) -> Outcome:

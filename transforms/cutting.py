@@ -166,6 +166,7 @@ def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, sec
                 "vector_id": vector_id(name),
                 "content_id": entry.content_id,
                 "level": unit.level,
+                "label": unit.label,
                 "ordinal": ordinal,
                 "start": unit.start,
                 "end": unit.end,

@@ -19,6 +19,7 @@ from transforms.store.segments import ROWS_PER_GROUP, read_rows
 
 UNIT_COLUMNS = [
     "unit_id", "vector_id", "content_id", "start", "end", "text", "context", "heading_path", "n_tokens", "level",
+    "label",
 ]  # fmt: skip
 
 Row = Mapping[str, Any]

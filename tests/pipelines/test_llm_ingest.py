@@ -10,9 +10,10 @@ from engines import IN_PROCESS
 from hand_mill import CUT_ME_NOT, HandMill
 from test_kills import kill_at
 
-from models.errors import RefusedError
+from models.errors import RefusedError, SettingsError
 from models.fake_llm import FakeEndpoint, Reply, refused
 from pipelines import cli
+from pipelines.search import open_index
 
 CATS = [f"The cat number {n} slept on the warm window sill beside the cat food." for n in range(5)]
 BANKS = [f"The central bank raised interest rates by {n} points and markets fell." for n in range(5)]
@@ -75,6 +76,25 @@ def test_units_are_cut_where_the_model_says_and_every_document_is_billed(asking,
     assert (report.llm["answers"], report.llm["retries"], report.llm["wasted_tokens"]) == (3, 0, 0)
     manifest = asking.manifest()
     assert manifest.tokens["llm_prompt"] == n_prompt and manifest.llm == report.llm
+
+
+def test_labels_are_stored_found_and_refused_where_they_would_be_an_experiment(asking, endpoint):
+    asking.run(chunker="pic")
+    assert {row["label"] for row in asking.rows("units")} == {"near", "far"}
+    hits = open_index(asking.root).search(["the cat beside the cat food"], 9)[0]
+    assert {hit.label for hit in hits} == {"near", "far"} and hits[0].label == "near"
+    with pytest.raises(SettingsError, match="pic_anchor = 'centroid' is for evaluation only"):
+        asking.run(chunker="pic", pic_anchor="centroid")
+
+
+def test_an_ablation_is_measured_without_a_model(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("\n".join(["========,1,a.", *CATS, "========,1,b.", *BANKS]))
+    flags = ["--chunker", "pic", "--encoder", "hashing", "--pic-min-chars", "9", "--pic-anchor", "centroid"]
+    assert cli.main(["boundaries", str(tmp_path), *flags]) == 0
+    assert cli.main(["chunk", str(tmp_path / "a.txt"), "--explain", *flags]) == 0
+    assert "mean of the document's own sentences" in capsys.readouterr().out
+    assert cli.main(["boundaries", str(tmp_path), *flags[:-1], "other"]) == 2
+    assert "pic_other_document" in capsys.readouterr().err
 
 
 def test_work_that_a_runner_does_twice_is_asked_and_billed_once(asking, endpoint):

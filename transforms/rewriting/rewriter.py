@@ -135,7 +135,7 @@ class Rewriter:
                 counts["shared_propositions"] += 1
             else:
                 said.add(key)
-                kept.append(Unit(*key, n_tokens, "", unit.heading_path, PROPOSITION, parent))
+                kept.append(Unit(*key, n_tokens, "", unit.heading_path, PROPOSITION, parent, unit.label))
         return kept
 
     def _passage(self, snapshot: Snapshot, unit: Unit, sentences: Sequence[Span], owner: str) -> propositions.Passage:

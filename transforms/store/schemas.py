@@ -77,6 +77,7 @@ UNITS = _schema(
         ("vector_id", pa.int64()),
         ("content_id", pa.string()),
         ("level", pa.string()),
+        ("label", pa.string()),
         ("ordinal", pa.int32()),
         ("start", pa.int64()),
         ("end", pa.int64()),
