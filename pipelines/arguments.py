@@ -258,7 +258,7 @@ def _calibrate(parser: argparse.ArgumentParser) -> None:
         "--span-tokens", type=positive, default=80, metavar="N", help="length of an answer, in tokens (default 80)"
     )
     _add_config(parser)
-    add_setting_flags(parser, "reading", "chunking", "semantic", "encoder")
+    add_setting_flags(parser, *CUTTING_SECTIONS, "encoder")
 
 
 def _add_cuts(parser: argparse.ArgumentParser) -> None:

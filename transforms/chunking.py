@@ -204,12 +204,16 @@ class Cutter:
 
     def explain(self, snapshot: Snapshot, uri: str = "") -> Explanation | None:
         """Why the document is cut where it is; None for chunkers that measure nothing, and texts without tokens."""
-        source = Source(snapshot, uri=uri)
-        chunker, measured = self._chunker_for(source), MeasuredText(snapshot.text, self._budget)
+        return hold(self.explaining(Source(snapshot, uri=uri)), self.ask)
+
+    def explaining(self, source: Source) -> Dialogue[Explanation | None]:
+        """`explain` as a dialogue, for many documents to be asked about together."""
+        snapshot, chunker = source.snapshot, self._chunker_for(source)
+        measured = MeasuredText(snapshot.text, self._budget)
         if not measured.n_tokens or not snapshot.text.strip():
             return None
         if isinstance(chunker, AskingChunker):
-            return hold(chunker.explain_by_asking(source, measured), self.ask)
+            return (yield from chunker.explain_by_asking(source, measured))
         return chunker.explain(snapshot, measured) if isinstance(chunker, semantic.SemanticChunker) else None
 
     def _fitter(self, chunker: Chunker | AskingChunker, read: MeasuredText) -> Fitter:
