@@ -73,7 +73,7 @@ def test_the_spread_guard_is_fitted_to_similarities_and_written(folder, capsys, 
     assert code == 0 and (guard["n_texts"], guard["n_skipped"], guard["anchor"]) == (4, 0, "summary")
     assert guard["chosen"]["pk"] <= min(row["pk"] for row in guard["rows"])
     # The text of one section is the one that had better not be cut.
-    assert guard["chosen"]["one_run_share"] == 0.25 and guard["chosen"]["pk"] < guard["set_now"]["pk"]
+    assert guard["chosen"]["one_run_share"] == 0.25 and guard["chosen"]["pk"] < guard["rows"][0]["pk"]
     settings = load_settings(tmp_path / "cuts.toml")
     assert (settings.chunking.chunker, settings.pic.pic_min_spread) == ("pic", guard["chosen"]["min_spread"])
     assert answer["chosen"]["pic_min_spread"] == settings.pic.pic_min_spread
