@@ -98,9 +98,16 @@ def show_removed(payload: Mapping[str, Any], console: "Console") -> None:
         ("removed", _names(payload["removed_versions"])),
         ("kept", _names(payload["kept_versions"])),
         ("freed", f"{payload['n_removed_files']:,} files, {payload['n_removed_bytes']:,} bytes"),
+        *_answer_pairs(payload),
         ("going on", _names(payload["live_runs"])),
     ]
     print_pairs(console, pairs)
+
+
+def _answer_pairs(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
+    removed, kept = payload["n_removed_answers"], payload["n_kept_answers"]
+    said = f"{removed:,} removed, {payload['n_removed_answer_bytes']:,} bytes; {kept:,} kept"
+    return [("answers", said)] if removed or kept else []
 
 
 def _names(names: Sequence[str]) -> str:

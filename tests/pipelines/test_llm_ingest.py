@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import threading
+import time
 
 import pytest
 from engines import IN_PROCESS
@@ -14,6 +15,7 @@ from models.errors import RefusedError, SettingsError
 from models.fake_llm import FakeEndpoint, Reply, refused
 from pipelines import cli
 from pipelines.search import open_index
+from transforms.answers_garbage import collect_answers
 
 CATS = [f"The cat number {n} slept on the warm window sill beside the cat food." for n in range(5)]
 BANKS = [f"The central bank raised interest rates by {n} points and markets fell." for n in range(5)]
@@ -133,6 +135,20 @@ def test_a_changed_embedder_cuts_anew_and_asks_nothing(by_hand, endpoint, chunke
                        window_tokens="90")  # fmt: skip
     assert turn.outcome.published and turn.outcome.outcomes[f"chunker:{chunker}"] == 3
     assert endpoint.n_requests == 3 and turn.outcome.llm["answers"] == 0 and turn.outcome.tokens["llm_prompt"] == 0
+
+
+def test_after_a_collection_what_is_kept_is_cut_anew_without_a_question(by_hand, endpoint):
+    by_hand.settings |= {"window_tokens": "90", "accept_recipe_change": True}
+    by_hand.run(chunker="pic")
+    by_hand.run(chunker="llm")
+    by_hand.write("b.txt", text("another b"))
+    by_hand.run(chunker="llm")
+    current, n_before = by_hand.manifest().version, endpoint.n_requests
+    assert n_before == 7
+    done = collect_answers(by_hand.store, [current], now=time.time() + 40 * 86_400)
+    assert (done.n_removed_answers, done.n_kept_answers) == (4, 3)  # three summaries and the cuts of the former b
+    turn = by_hand.run(chunker="llm", hashing_dimension=16, max_input_tokens=100)
+    assert turn.outcome.published and endpoint.n_requests == n_before
 
 
 def test_a_changed_revision_asks_anew(by_hand, endpoint):
