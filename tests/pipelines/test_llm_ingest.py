@@ -219,6 +219,13 @@ def test_a_spent_budget_ends_the_run_in_one_line_and_keeps_its_answers(by_hand, 
     assert by_hand.run(budget_usd="100").outcome.documents["indexed"] == 3 and endpoint.n_requests == 3
 
 
+def test_a_budget_in_money_needs_prices(by_hand, endpoint):
+    by_hand.settings.pop("usd_per_million_prompt_tokens")
+    with pytest.raises(SettingsError, match="budget_usd = 20 limits nothing without prices"):
+        by_hand.run(budget_usd="20")
+    assert not endpoint.n_requests
+
+
 def test_a_model_that_is_not_named_or_not_there_is_one_line(asking, endpoint, capsys):
     words = ["ingest", "--input", f"{asking.source}/**", "--output", asking.root, "--encoder", "hashing"]
     assert cli.main([*words, "--chunker", "pic"]) == 2

@@ -15,7 +15,7 @@ from transforms.rewriting.asking import Asking
 from transforms.rewriting.dialogues import Dialogue
 from transforms.rewriting.prompts import Prompt
 from transforms.rewriting.queries import Questions
-from transforms.rewriting.summaries import summarise
+from transforms.rewriting.summaries import Span, summarise
 from transforms.settings import PicSettings
 
 VERSION = 1
@@ -36,8 +36,13 @@ class Anchors:
     questions: Questions
     other: str = ""
 
-    def texts(self, source: Source, sentences: Sequence[str], counts: Counter[str]) -> Dialogue[tuple[str, ...]]:
-        """A dialogue that returns them; none where there is nothing to go by, which is counted."""
+    def texts(
+        self, source: Source, spans: Sequence[Span], sentences: Sequence[str], counts: Counter[str]
+    ) -> Dialogue[tuple[str, ...]]:
+        """A dialogue that returns them; none where there is nothing to go by, which is counted.
+
+        :param spans: the sentences as the model is shown them. :param sentences: those that the encoder reads.
+        """
         match self.settings.pic_anchor:
             case "sentence":
                 return (random_sentence(sentences),)
@@ -45,16 +50,17 @@ class Anchors:
                 counts["anchored_on_itself"] += 1
                 return ()
             case "other":
-                return (yield from self._summary(Source(Snapshot(self.other)), counts))
+                other = Snapshot(self.other)
+                return (yield from self._summary(Source(other), own_sentences(other), counts))
         if questions := self.questions.get(source.uri):
             counts["anchored_on_questions"] += 1
             return questions
-        return (yield from self._summary(source, counts))
+        return (yield from self._summary(source, spans, counts))
 
-    def _summary(self, source: Source, counts: Counter[str]) -> Dialogue[tuple[str, ...]]:
+    def _summary(self, source: Source, spans: Sequence[Span], counts: Counter[str]) -> Dialogue[tuple[str, ...]]:
         summary = yield from summarise(
             source.snapshot.text,
-            own_sentences(source.snapshot),
+            spans,
             self.prompt,
             context_tokens=self.asking.context_tokens,
             count_tokens=self.asking.count_tokens,

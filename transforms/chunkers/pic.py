@@ -132,10 +132,14 @@ class PicChunker:
         sentences = Sentences(source.snapshot, measured, self.detector.tokenizer, self.detector.room_tokens)
         n = len(sentences)
         nothing = Scored(sentences, np.zeros(n), np.ones(n, np.bool_), "")
-        if self._is_small(source, measured):
+        spans = own_sentences(source.snapshot)
+        if self._is_small(len(source.snapshot.text), len(spans)):
+            measured.counts["below_pic_size"] += 1
             return nothing
         is_centroid = self.settings.pic_anchor == "centroid"
-        texts = () if is_centroid else (yield from self._anchors.texts(source, sentences.texts, measured.counts))
+        texts: tuple[str, ...] = ()
+        if not is_centroid:
+            texts = yield from self._anchors.texts(source, spans, sentences.texts, measured.counts)
         if not texts and not is_centroid:
             return nothing
         found = self.detector.encode([*sentences.texts, *texts])
@@ -148,11 +152,8 @@ class PicChunker:
         is_near = labels(similarity, self.settings.pic_min_spread)
         return Scored(sentences, similarity, is_near, CENTROID if is_centroid else " ".join(texts))
 
-    def _is_small(self, source: Source, measured: MeasuredText) -> bool:
-        text, least = source.snapshot.text, self.settings
-        is_small = len(text) < least.pic_min_chars or len(own_sentences(source.snapshot)) < least.pic_min_sentences
-        measured.counts["below_pic_size"] += is_small
-        return is_small
+    def _is_small(self, n_chars: int, n_sentences: int) -> bool:
+        return n_chars < self.settings.pic_min_chars or n_sentences < self.settings.pic_min_sentences
 
     @property
     def _anchors(self) -> Anchors:
