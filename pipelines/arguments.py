@@ -215,6 +215,13 @@ def _gc(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grace", type=hours, default=24.0, metavar="T", help="remove nothing younger (30m, 24h, 7d; default 24h)"
     )
+    parser.add_argument(
+        "--answer-grace",
+        type=hours,
+        default=720.0,
+        metavar="T",
+        help="remove no younger answer of a language model, which cost money (30d, 24h; default 30d, or --grace)",
+    )
 
 
 def _chunk(parser: argparse.ArgumentParser) -> None:
@@ -258,7 +265,7 @@ def _calibrate(parser: argparse.ArgumentParser) -> None:
         "--span-tokens", type=positive, default=80, metavar="N", help="length of an answer, in tokens (default 80)"
     )
     _add_config(parser)
-    add_setting_flags(parser, "reading", "chunking", "semantic", "encoder")
+    add_setting_flags(parser, *CUTTING_SECTIONS, "encoder")
 
 
 def _add_cuts(parser: argparse.ArgumentParser) -> None:

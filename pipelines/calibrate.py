@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from models.errors import SettingsError
+from pipelines.calibrate_pic import SpreadGuard, can_fit, fit_spread_guard
 from pipelines.config import Settings
 from pipelines.output import print_pairs, print_table, safe
 from pipelines.settings_file import check_new_file
+from transforms.extraction.normalising import normalise
 from transforms.planning.separability import Separation
 from transforms.semantic.calibration import (
     MARK,
@@ -19,6 +21,7 @@ from transforms.semantic.calibration import (
     AnnotatedGaps,
     OverlapRow,
     ThresholdRow,
+    boundary_gaps,
     choose,
     fit,
     overlap_for,
@@ -48,6 +51,8 @@ class Calibration:
     rows: tuple[ThresholdRow, ...]
     overlap: OverlapRow
     chosen: ThresholdRow
+    spread_guard: SpreadGuard | None = None
+    has_model: bool = False
     settings_file: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -62,7 +67,9 @@ class Calibration:
             "separation": {"delta": self.separation.delta, **asdict(self.separation)},
             "thresholds": [asdict(row) for row in self.rows],
             "overlap": asdict(self.overlap),
-            "chosen": {"threshold_percentile": self.chosen.percentile, "min_distance": self.chosen.min_distance},
+            "chosen": {"threshold_percentile": self.chosen.percentile, "min_distance": self.chosen.min_distance}
+            | ({"pic_min_spread": self.spread_guard.chosen.min_spread} if self.spread_guard else {}),
+            "spread_guard": self.spread_guard.to_json() if self.spread_guard else None,
             "settings_file": self.settings_file,
         }
 
@@ -89,6 +96,13 @@ class Calibration:
             f"(Pk {chosen.pk:.3f} on these texts)",
             soft_wrap=True,
         )
+        if self.spread_guard is not None:
+            self.spread_guard.show(console)
+            guard = self.spread_guard.chosen
+            console.print(f"\nchosen: pic_min_spread = {guard.min_spread:g} (Pk {guard.pk:.3f} on these texts)")
+        elif not self.has_model:
+            said = "PIC's spread guard is not fitted, since no model is named to write summaries; add --llm-url"
+            console.print(f"\n{said}", soft_wrap=True)
         if self.settings_file:
             console.print(f"written to {safe(self.settings_file)}", soft_wrap=True)
 
@@ -112,8 +126,10 @@ def calibrate_folder(folder: str, settings: Settings, span_tokens: int, write: s
     if write is not None:
         check_new_file(Path(write))
     cutter = _cutter(settings)
-    texts, n_skipped = [], 0
+    texts, marked, n_skipped = [], [], 0
     for source in _texts(Path(folder), settings.reading.max_document_bytes):
+        source = normalise(source)[0]
+        marked += [source] if any(line.startswith(MARK) for line in source.splitlines()) else []
         gaps = _gaps(cutter, source)
         if gaps is None:
             n_skipped += 1
@@ -125,12 +141,14 @@ def calibrate_folder(folder: str, settings: Settings, span_tokens: int, write: s
     rows = tuple(threshold_row(texts, separation, percentile, 0.0, span_tokens) for percentile in PERCENTILES)
     chosen = choose(texts, separation, span_tokens)
     overlap = overlap_for(_cost_ratio(settings), next(iter(cutter.identity["windows"].values())), span_tokens)
+    guard = fit_spread_guard(settings, marked) if can_fit(settings) else None
     if write is not None:
-        Path(write).write_text(_settings_text(settings, chosen), encoding="utf-8")
+        Path(write).write_text(_settings_text(settings, chosen, guard), encoding="utf-8")
     n_gaps, n_boundaries = (sum(counts) for counts in zip(*map(_counts, texts), strict=True))
     return Calibration(
-        folder, len(texts), n_skipped, n_gaps, n_boundaries, span_tokens, separation, rows, overlap, chosen, write
-    )
+        folder, len(texts), n_skipped, n_gaps, n_boundaries, span_tokens, separation, rows, overlap, chosen, guard,
+        can_fit(settings), write,
+    )  # fmt: skip
 
 
 def _counts(text: AnnotatedGaps) -> tuple[int, int]:
@@ -152,17 +170,14 @@ def _cutter(settings: Settings) -> "Cutter":
 def _gaps(cutter: "Cutter", source: str) -> AnnotatedGaps | None:
     """The gaps of one marked text; None where it has no two sections with a gap between sentences."""
     from transforms.elements import Snapshot
-    from transforms.extraction.normalising import normalise
 
-    text, starts = read_annotated(normalise(source)[0])
+    text, starts = read_annotated(source)
     found = cutter.explain(Snapshot(text)) if len(starts) > 1 else None
     if found is None or len(found.sentences) < 2:
         return None
     distances = np.array([row.score for row in found.sentences[:-1]], np.float64)
-    begins = {row.start: number for number, row in enumerate(found.sentences)}
-    is_boundary = np.zeros(len(distances), np.bool_)
-    is_boundary[[begins[start] - 1 for start in starts[1:] if start in begins]] = True
-    return AnnotatedGaps(distances, is_boundary, np.array([row.n_tokens for row in found.sentences], np.int64))
+    n_tokens = np.array([row.n_tokens for row in found.sentences], np.int64)
+    return AnnotatedGaps(distances, boundary_gaps(found, starts), n_tokens)
 
 
 def _texts(folder: Path, max_bytes: int) -> Iterator[str]:
@@ -190,12 +205,12 @@ def _cost_ratio(settings: Settings) -> float:
     return times * (others / own) if own and others else float(times)
 
 
-def _settings_text(settings: Settings, chosen: ThresholdRow) -> str:
+def _settings_text(settings: Settings, chosen: ThresholdRow, guard: SpreadGuard | None) -> str:
     """The settings that decide cuts, with those chosen, as TOML."""
     semantic = settings.semantic
     lines = [
         "[chunking]",
-        'chunker = "semantic"',
+        f'chunker = "{"pic" if settings.chunking.chunker == "pic" else "semantic"}"',
         "",
         "[semantic]",
         f'detection_windows = "{semantic.detection_windows}"',
@@ -206,4 +221,6 @@ def _settings_text(settings: Settings, chosen: ThresholdRow) -> str:
         f"threshold_percentile = {chosen.percentile}",
         f"min_distance = {chosen.min_distance}",
     ]
+    if guard is not None:
+        lines += ["", "[pic]", f"pic_min_spread = {guard.chosen.min_spread}"]
     return "\n".join(lines) + "\n"

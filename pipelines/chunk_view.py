@@ -166,6 +166,7 @@ def _unit(document: ChunkedDocument, unit: Unit, n_before: int) -> dict[str, Any
         "heading_path": list(unit.heading_path),
         "context": unit.context,
         "level": unit.level,
+        "label": unit.label,
         "parent": None if unit.parent is None else n_before + unit.parent,
     }
 
@@ -181,7 +182,8 @@ def _marked(text: str, units: tuple[Unit, ...]) -> Iterator[tuple[str, str]]:
         if text[covered : unit.start].strip():
             yield from ((f"  ! {line}", "red") for line in safe_lines(text[covered : unit.start]))
         path = " > ".join(map(safe, unit.heading_path))
-        yield f"--- {number} [{unit.start}:{unit.end}] {unit.n_tokens} tokens{'  ' if path else ''}{path}", "cyan"
+        about = "  ".join(part for part in (f"{unit.n_tokens} tokens", unit.label, path) if part)
+        yield f"--- {number} [{unit.start}:{unit.end}] {about}", "cyan"
         if unit.context:
             yield from ((f"  + {line}", "italic") for line in safe_lines(unit.context))
         shared = max(covered, unit.start) - unit.start

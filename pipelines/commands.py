@@ -86,7 +86,7 @@ def search(arguments: argparse.Namespace) -> Outcome:
     if index.outcomes["queries_over_limit"]:
         complain("the question is over the encoder's limit; its end was not read")
     payload = {"version": index.version, "hits": hits, "fan_in": index.fan_in}
-    return Outcome(payload, partial(views.show_hits, hits))
+    return Outcome(payload, partial(views.show_hits, hits, index.fan_in))
 
 
 def status(arguments: argparse.Namespace) -> Outcome:
@@ -173,9 +173,13 @@ def _current_version(store: "Store") -> str | None:
 
 def gc(arguments: argparse.Namespace) -> Outcome:
     """Remove old versions and files that nothing refers to."""
+    from transforms.answers_garbage import collect_answers
     from transforms.store.garbage import collect
 
-    removed = msgspec.to_builtins(collect(_store(arguments.root), arguments.keep, arguments.grace))
+    store = _store(arguments.root)
+    done = collect(store, arguments.keep, arguments.grace)
+    answers = collect_answers(store, done.kept_versions, max(arguments.grace, arguments.answer_grace))
+    removed = {**msgspec.to_builtins(done), **msgspec.to_builtins(answers)}
     return Outcome(removed, partial(views.show_removed, removed))
 
 

@@ -7,11 +7,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from models.encoder import encoder_identity, encoder_parameters, encoder_prompts
+from models.errors import SettingsError
 from models.model_files import read_json, resolve_model
 from models.settings import EncoderSettings
 from models.tokenizer import Tokenizer, load_tokenizer
 from pipelines.config import Settings
-from transforms.chunking import ASKING, Questioning, make_cutter, make_detection
+from transforms.chunking import ASKING, Questioning, asks_nobody, make_cutter, make_detection, nobody
 from transforms.context import EncoderCosts, RunContext
 from transforms.extraction import extractor_identity, format_of, is_table
 from transforms.indexing.recipe import VERSION as INDEX_VERSION
@@ -19,7 +20,7 @@ from transforms.indexing.recipe import code_bytes
 from transforms.layout import expected_documents, first_document_shards, first_shards
 from transforms.listing import ListedFile, total_bytes
 from transforms.recipes import Recipe, make_recipes
-from transforms.rewriting.asking import AskingPlan, make_asking, plan_asking
+from transforms.rewriting.asking import Asking, AskingPlan, estimated_tokens, make_asking, plan_asking
 from transforms.semantic.detection import detection_encoder
 from transforms.settings import IndexSettings
 from transforms.splitting import split_document_shards, split_shards
@@ -54,6 +55,11 @@ def make_context(
     Raises `SettingsError` where a window or a code does not fit the encoder, and as `load_tokenizer`,
     `encoder_identity` and `plan_asking`.
     """
+    if settings.pic.pic_anchor != "summary":
+        raise SettingsError(
+            f"pic_anchor = {settings.pic.pic_anchor!r} is for evaluation only and no run takes it; leave it out, or "
+            "measure it with `corpusmill boundaries`, `chunk`, `evaluate` or `sweep`"
+        )
     tokenizer = load_tokenizer(settings.encoder)
     prompt_tokens = _prompt_tokens(settings.encoder, tokenizer)
     identity = encoder_identity(settings.encoder)
@@ -95,7 +101,7 @@ def make_context(
 def asking_plan(settings: Settings, share: float = 1.0) -> AskingPlan | None:
     """How the language model is asked, where the settings have it asked; raises as `plan_asking`."""
     chunker, rewrite = settings.chunking.chunker, settings.rewriting.rewrite
-    if chunker not in ASKING and rewrite == "none":
+    if asks_nobody(chunker, settings.pic) and rewrite == "none":
         return None
     asker = f"chunker = {chunker!r}" if chunker in ASKING else f"rewrite = {rewrite!r}"
     return plan_asking(settings.llm, settings.llm_server, settings.llm_budget, asker, share)
@@ -103,7 +109,10 @@ def asking_plan(settings: Settings, share: float = 1.0) -> AskingPlan | None:
 
 def local_questioning(settings: Settings) -> Questioning | None:
     """How documents are asked about outside a run: answers are kept in memory, for this process alone."""
-    return _questioning(settings, asking_plan(settings))
+    found = _questioning(settings, asking_plan(settings))
+    if found is None and settings.chunking.chunker in ASKING:
+        return Questioning(Asking(nobody, {}, 0, estimated_tokens), settings.pic, settings.boundaries)
+    return found
 
 
 def _questioning(settings: Settings, plan: AskingPlan | None) -> Questioning | None:

@@ -40,8 +40,8 @@ def show_report(report: Mapping[str, Any], root: str, console: "Console") -> Non
         console.print(f"`corpusmill status {safe(root)}` names the file that lists the failures", soft_wrap=True)
 
 
-def show_hits(hits: Sequence[Mapping[str, Any]], console: "Console") -> None:
-    """Hits, best first: score, document and span, heading path, and how the text begins."""
+def show_hits(hits: Sequence[Mapping[str, Any]], fan_in: float | None, console: "Console") -> None:
+    """Hits, best first: score, document and span, heading path, how the text begins, and what stood for passages."""
     if not hits:
         console.print("no hits")
     for rank, hit in enumerate(hits, start=1):
@@ -55,6 +55,8 @@ def show_hits(hits: Sequence[Mapping[str, Any]], console: "Console") -> None:
             place = f"[{matched['start']}:{matched['end']}]"
             console.print(f"   matched {place} {snippet(matched['text'], SNIPPET_CHARS)}")
         console.print("   " + snippet(hit["text"], SNIPPET_CHARS))
+    if fan_in is not None and any(hit["matched"] for hit in hits):
+        console.print(f"fan-in: {fan_in:.2f} units matched for each passage; near 1, the hits are scattered")
 
 
 def show_status(payload: Mapping[str, Any], console: "Console") -> None:
@@ -96,9 +98,16 @@ def show_removed(payload: Mapping[str, Any], console: "Console") -> None:
         ("removed", _names(payload["removed_versions"])),
         ("kept", _names(payload["kept_versions"])),
         ("freed", f"{payload['n_removed_files']:,} files, {payload['n_removed_bytes']:,} bytes"),
+        *_answer_pairs(payload),
         ("going on", _names(payload["live_runs"])),
     ]
     print_pairs(console, pairs)
+
+
+def _answer_pairs(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
+    removed, kept = payload["n_removed_answers"], payload["n_kept_answers"]
+    said = f"{removed:,} removed, {payload['n_removed_answer_bytes']:,} bytes; {kept:,} kept"
+    return [("answers", said)] if removed or kept else []
 
 
 def _names(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -44,6 +44,13 @@ def answer_key(request: Request, identity_sha256: str) -> str:
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
 
 
+class StoredAnswer(msgspec.Struct, frozen=True):
+    """An answer, and the contents that it is kept for."""
+
+    answer: Answer
+    owners: frozenset[str]
+
+
 class _Segment(msgspec.Struct, frozen=True):
     """A file of answers and the first 64 bits of its keys, uint64 (n,), ascending."""
 
@@ -64,7 +71,7 @@ class AnswerStore:
         self._damaged: set[str] = set()
         self._lock = threading.Lock()
 
-    def find(self, keys: Iterable[str]) -> dict[str, Answer]:
+    def find(self, keys: Iterable[str]) -> dict[str, StoredAnswer]:
         """The stored answers to `keys`. The folder is looked through again only for keys that are not known yet."""
         wanted = set(keys)
         with self._lock:
@@ -73,36 +80,40 @@ class AnswerStore:
                 found |= self._look_up(wanted - found.keys())
         return found
 
-    def put(self, answers: Sequence[tuple[str, Request, Answer]]) -> None:
-        """Write answers with their keys as one segment; they are durable when this returns."""
+    def put(self, answers: Sequence[tuple[str, Request, Answer]], model: str = "", *, is_paid: bool = True) -> None:
+        """Write answers with their keys as one segment; they are durable when this returns.
+
+        :param model: who answered. :param is_paid: False for answers that are there already, for other contents.
+        """
         if not answers:
             return
-        rows = sorted(
-            (_row(key, request, answer, self.run) for key, request, answer in answers), key=lambda row: row["key"]
-        )
+        run, now = self.run if is_paid else "", int(time.time())
+        made = ({**_row(*answer, run), "model": model, "written_at": now} for answer in answers)
+        rows = sorted(made, key=lambda row: (row["key"], row["owner"]))
         entry = write_table(self.store, FOLDER, pa.Table.from_pylist(rows, schema=schemas.ANSWERS))
         with self._lock:
             self._segments[entry.path] = _Segment(entry, _digests([row["key"] for row in rows]))
 
-    def _look_up(self, wanted: set[str]) -> dict[str, Answer]:
+    def _look_up(self, wanted: set[str]) -> dict[str, StoredAnswer]:
         keys = sorted(wanted)
         digests = _digests(keys)
-        found: dict[str, Answer] = {}
+        found: dict[str, StoredAnswer] = {}
         for segment in list(self._segments.values()):
             starts, ends = segment.digests.searchsorted(digests), segment.digests.searchsorted(digests, "right")
             hits = np.flatnonzero(ends > starts)
             rows = sorted({row for hit in hits.tolist() for row in range(int(starts[hit]), int(ends[hit]))})
-            if rows:
-                found |= self._read(segment, rows, wanted)
+            for row in self._read(segment, rows) if rows else ():
+                if row["key"] in wanted:
+                    before = found[row["key"]].owners if row["key"] in found else frozenset[str]()
+                    found[row["key"]] = StoredAnswer(_answer(row), before | {row["owner"]})
         return found
 
-    def _read(self, segment: _Segment, rows: list[int], wanted: set[str]) -> dict[str, Answer]:
+    def _read(self, segment: _Segment, rows: list[int]) -> list[dict[str, Any]]:
         try:
-            table = take_rows(self.store, segment.entry, rows)
+            return list(take_rows(self.store, segment.entry, rows).to_pylist())
         except (StoreError, pa.ArrowException):  # merged with others, or damaged, since it was read
             del self._segments[segment.entry.path]
-            return {}
-        return {row["key"]: _answer(row) for row in table.to_pylist() if row["key"] in wanted}
+            return []
 
     def _refresh(self) -> bool:
         """Reads the keys of segments that were not there before; False where there are none."""
@@ -143,11 +154,15 @@ class StoredAsking:
     def __call__(self, requests: Sequence[Request]) -> list[Result]:
         """One result for each request, in their order; `is_stored` marks what was paid for before this call."""
         keys = [answer_key(request, self._identity) for request in requests]
-        results: dict[str, Result] = dict(self.answers.find(keys))
+        found = self.answers.find(keys)
+        results: dict[str, Result] = {key: stored.answer for key, stored in found.items()}
         self.counts["stored_answers"] += len(results)
         missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in results}
         if missing:
             results |= self._ask(list(missing.items()))
+        owners = {key: stored.owners for key, stored in found.items()}
+        owners |= {key: frozenset((request.owner,)) for key, request in missing.items()}
+        self._keep_for_others(zip(keys, requests, strict=True), owners, results)
         paid: set[str] = set()
         return [_once(key, results[key], paid) for key in keys]
 
@@ -169,8 +184,23 @@ class StoredAsking:
             self._flush(waiting)
         return results
 
+    def _keep_for_others(
+        self,
+        asked: Iterable[tuple[str, Request]],
+        owners: Mapping[str, frozenset[str]],
+        results: Mapping[str, Result],
+    ) -> None:
+        """Stores answers once more for contents that had no part in them yet, so that they outlive the others."""
+        more: dict[tuple[str, str], tuple[str, Request, Answer]] = {}
+        for key, request in asked:
+            answer = results[key]
+            if isinstance(answer, Answer) and request.owner not in owners[key]:
+                unpaid = Answer(answer.text, is_cut=answer.is_cut, n_attempts=0)
+                more[key, request.owner] = (key, request, unpaid)
+        self.answers.put(list(more.values()), self._identity, is_paid=False)
+
     def _flush(self, waiting: list[tuple[str, Request, Answer]]) -> list[tuple[str, Request, Answer]]:
-        self.answers.put(waiting)
+        self.answers.put(waiting, self._identity)
         self.counts["asked_answers"] += len(waiting)
         return []
 
@@ -219,11 +249,16 @@ def _groups(files: list[tuple[str, int]], max_bytes: int) -> Iterator[list[tuple
     yield group
 
 
+def segment_entry(path: str, n_bytes: int) -> FileEntry | None:
+    """The entry of a file under answers/, by its name; None for a file that is no segment."""
+    name = path.rpartition("/")[2]
+    return FileEntry(path, name.removesuffix(_SUFFIX), n_bytes, 0) if name.endswith(_SUFFIX) else None
+
+
 def _load(store: Store, path: str, n_bytes: int) -> _Segment | None:
     """The segment at `path`; None where its bytes are not what its name says, or it is gone."""
-    name = path.rpartition("/")[2]
-    entry = FileEntry(path, name.removesuffix(_SUFFIX), n_bytes, 0)
-    if not name.endswith(_SUFFIX):
+    entry = segment_entry(path, n_bytes)
+    if entry is None:
         return None
     try:
         table = read_table(store, entry, ["key"])
@@ -243,7 +278,7 @@ def _row(key: str, request: Request, answer: Answer, run: str) -> dict[str, Any]
         "is_cut": answer.is_cut, "prompt_tokens": usage.prompt_tokens,
         "cached_prompt_tokens": usage.cached_prompt_tokens, "answer_tokens": usage.answer_tokens,
         "wasted_prompt_tokens": wasted.prompt_tokens, "wasted_answer_tokens": wasted.answer_tokens,
-        "seconds": answer.seconds, "n_attempts": answer.n_attempts,
+        "seconds": answer.seconds, "n_attempts": answer.n_attempts, "prompt": request.prompt,
     }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from transforms.chunkers.making import (
     Detection,
     Questioning,
     asking_chunker,
+    asks_nobody,
     make_detection,
     plain_chunker,
     window_and_context,
@@ -39,9 +40,11 @@ __all__ = [
     "Cutter",
     "Detection",
     "Questioning",
+    "asks_nobody",
     "has_markup",
     "make_cutter",
     "make_detection",
+    "nobody",
     "window_and_context",
 ]
 
@@ -158,7 +161,7 @@ class Cutter:
     @property
     def ask(self) -> Ask:
         """What the dialogues of `dialogue` are held with."""
-        return self._asking.ask if self._asking else _nobody
+        return self._asking.ask if self._asking else nobody
 
     @property
     def take_notes(self) -> Callable[[], Mapping[str, int]]:
@@ -201,12 +204,16 @@ class Cutter:
 
     def explain(self, snapshot: Snapshot, uri: str = "") -> Explanation | None:
         """Why the document is cut where it is; None for chunkers that measure nothing, and texts without tokens."""
-        source = Source(snapshot, uri=uri)
-        chunker, measured = self._chunker_for(source), MeasuredText(snapshot.text, self._budget)
+        return hold(self.explaining(Source(snapshot, uri=uri)), self.ask)
+
+    def explaining(self, source: Source) -> Dialogue[Explanation | None]:
+        """`explain` as a dialogue, for many documents to be asked about together."""
+        snapshot, chunker = source.snapshot, self._chunker_for(source)
+        measured = MeasuredText(snapshot.text, self._budget)
         if not measured.n_tokens or not snapshot.text.strip():
             return None
         if isinstance(chunker, AskingChunker):
-            return hold(chunker.explain_by_asking(source, measured), self.ask)
+            return (yield from chunker.explain_by_asking(source, measured))
         return chunker.explain(snapshot, measured) if isinstance(chunker, semantic.SemanticChunker) else None
 
     def _fitter(self, chunker: Chunker | AskingChunker, read: MeasuredText) -> Fitter:
@@ -230,7 +237,7 @@ class Cutter:
             if self._budget is self._tokenizer:
                 read.counts["over_limit_units"] += n_tokens > self._room
             text = read.text[piece.start : piece.end]
-            yield Unit(piece.start, piece.end, text, n_tokens, piece.context, piece.heading_path)
+            yield Unit(piece.start, piece.end, text, n_tokens, piece.context, piece.heading_path, label=piece.label)
 
 
 def has_markup(snapshot: Snapshot) -> bool:
@@ -255,14 +262,16 @@ def _rewriter(questioning: Questioning | None, tokenizer: Tokenizer, room: int) 
 def _decisive(chunker: pic.PicChunker) -> dict[str, Any]:
     """The settings that decide what PIC makes, and the questions instead of their file's name."""
     asked = {"questions_sha256": questions_sha256(chunker.questions)} if chunker.questions else {}
-    return chunker.settings.model_dump(exclude={"query_log"}) | asked
+    other = {"other_sha256": hashlib.sha256(chunker.other.encode()).hexdigest()} if chunker.other else {}
+    return chunker.settings.model_dump(exclude={"query_log", "pic_other_document"}) | asked | other
 
 
 def _llm_identity(asking: Asking, prompt_version: str) -> dict[str, Any]:
     return {"llm": dict(asking.identity), "prompt": prompt_version, "llm_context_tokens": asking.context_tokens}
 
 
-def _nobody(requests: Sequence[Request]) -> Sequence[Result]:
+def nobody(requests: Sequence[Request]) -> Sequence[Result]:
+    """An `ask` for where nothing is ever asked. Raises LookupError."""
     raise LookupError(f"{len(requests)} requests, and no language model to ask")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from models.flops import attention_flops, encoding_flops
@@ -15,7 +16,7 @@ from transforms.addresses import with_addresses
 from transforms.chunkers.protocol import Source
 from transforms.chunking import Cutter
 from transforms.context import RunContext
-from transforms.elements import CutDocument, Snapshot
+from transforms.elements import PASSAGE, CutDocument, Snapshot
 from transforms.former_vectors import Found, find_vectors, segment_of
 from transforms.identity import unit_id, vector_id
 from transforms.ledger import DETECTION_COLUMNS
@@ -57,6 +58,7 @@ def cut_item(context: RunContext, cutter: Cutter, tokenizer: Tokenizer, item: Wo
     result = Cut([], [], [], {})
     item = WorkItem(tuple(with_addresses(context, item.entries, cutter.addresses)))
     for entry, rows in cut_contents(context, cutter, item, result):
+        _leave_out_passages(context, entry, rows, result)
         _match_vectors(find_vectors(context, entry), entry, rows, result)
         result.rows.extend(rows)
     yield from result.failures
@@ -132,7 +134,8 @@ def _stored_units(context: RunContext, path: str, entries: Sequence[WorkEntry]) 
     table, first = take_rows(context.store, segment, places), 0
     for entry in entries:
         rows = table.slice(first, entry.count).to_pylist()
-        work = {"shard": entry.shard, "seconds": 0.0, "needs_vector": True, "n_of": len(rows)}
+        n_matched = sum(row["level"] != PASSAGE for row in rows)
+        work = {"shard": entry.shard, "seconds": 0.0, "needs_vector": True, "n_of": n_matched}
         yield [{**row, **work, **dict.fromkeys(DETECTION_COLUMNS, 0.0)} for row in rows]
         first += entry.count
 
@@ -159,6 +162,7 @@ def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, sec
     recipe = context.cut_recipe
     costs = _detection_costs(context, document)
     names = [unit_id(entry.content_id, unit.level, unit.start, unit.end, unit.text, recipe) for unit in document.units]
+    n_matched = sum(unit.level != PASSAGE for unit in document.units)
     for ordinal, (unit, name) in enumerate(zip(document.units, names, strict=True)):
         rows.append(
             {
@@ -166,6 +170,7 @@ def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, sec
                 "vector_id": vector_id(name),
                 "content_id": entry.content_id,
                 "level": unit.level,
+                "label": unit.label,
                 "ordinal": ordinal,
                 "start": unit.start,
                 "end": unit.end,
@@ -175,15 +180,19 @@ def _unit_rows(context: RunContext, entry: WorkEntry, document: CutDocument, sec
                 "parent_id": None if unit.parent is None else names[unit.parent],
                 "n_tokens": unit.n_tokens,
                 "recipe": recipe,
-                "embed_hash": hashlib.sha256(unit.embedded_text.encode()).hexdigest()[:32],
+                "embed_hash": "" if unit.level == PASSAGE else _hash(unit.embedded_text),
                 "shard": entry.shard,
                 "seconds": max(0.0, seconds - document.detection.cpu_seconds) / len(document.units),
                 **{name: cost / len(document.units) for name, cost in costs.items()},
                 "needs_vector": True,
-                "n_of": len(document.units),
+                "n_of": n_matched,
             }
         )
     return rows
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _detection_costs(context: RunContext, document: CutDocument) -> dict[str, float]:
@@ -194,12 +203,23 @@ def _detection_costs(context: RunContext, document: CutDocument) -> dict[str, fl
     return {name: float(value) for name, value in zip(DETECTION_COLUMNS, values, strict=True)}
 
 
+def _leave_out_passages(context: RunContext, entry: WorkEntry, rows: list[Row], result: Cut) -> None:
+    """Passages with propositions are matched by them alone: their vectors are zeros, and no encoder reads them."""
+    for row in rows:
+        if row["level"] == PASSAGE:
+            number = row["vector_id"]
+            assert isinstance(number, int)
+            row["needs_vector"] = False
+            nothing = np.zeros(context.dimension, np.float16)
+            result.vectors.append((entry.shard, VectorRow(number, "", entry.content_id, "unmatched", nothing, 0)))
+
+
 def _match_vectors(found: Found, entry: WorkEntry, rows: list[Row], result: Cut) -> None:
     """Take the vectors that exist, so that only units whose embedded text is new are encoded."""
     for row in rows if found else ():
         name, number = str(row["embed_hash"]), row["vector_id"]
         known = found.get(name)
-        if known is None:
+        if known is None or not name:
             continue
         assert isinstance(number, int)
         row["needs_vector"] = False

@@ -46,7 +46,8 @@ class Unit(msgspec.Struct, frozen=True):
     """A retrieval unit; `context` is put in front of the embedded text only.
 
     At the levels of the source `snapshot.text[start:end] == text`; else a model wrote the text, and the span is what it
-    is about. `parent` is the number of the unit in its document that is served where this one is matched.
+    is about. `parent` is the number of the unit in its document that is served where this one is matched. `label` is
+    metadata of the chunker: PIC's `near` or `far` from the document's summary, which says nothing about usefulness.
     """
 
     start: int
@@ -57,6 +58,7 @@ class Unit(msgspec.Struct, frozen=True):
     heading_path: tuple[str, ...] = ()
     level: str = CHUNK
     parent: int | None = None
+    label: str = ""
 
     @property
     def embedded_text(self) -> str:

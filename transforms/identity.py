@@ -2,6 +2,11 @@
 
 import hashlib
 
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+
 BUCKET_DIGITS = 3
 """Hex digits of an id that name its bucket: 16 ** 3 = 4096 buckets, of which a shard is a range."""
 
@@ -23,6 +28,20 @@ def vector_id(unit: str) -> int:
     True
     """
     return int(unit[:16], 16) >> 1
+
+
+def unmatched(ids: Ids) -> Ids:
+    """Ids, int64, as a file of vectors has those of units that no index holds: below zero, and each its own.
+
+    >>> unmatched(np.array([0, 7])).tolist(), matched(np.array([-1, 7, -8])).tolist()
+    ([-1, -8], [0, 7, 7])
+    """
+    return ~ids
+
+
+def matched(ids: Ids) -> Ids:
+    """The units' own ids, int64, where some are those of `unmatched`."""
+    return np.where(ids < 0, ~ids, ids)
 
 
 def bucket(hex_id: str) -> int:

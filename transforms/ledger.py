@@ -59,7 +59,7 @@ def shard_ledger(units: pa.Table, costs: pa.Table, uris: Mapping[str, str]) -> t
             rows.append({**about, "stage": "detect", **{name: values[i] for name, values in detected.items()}})
         rows.append({**about, "stage": "cut", **{name: values[i] for name, values in cut.items()}})
         paid = {name: values[i] for name, values in encoded.items()}
-        rows.append({**about, "stage": "encode", **paid, "n_units_reused": int(count) - paid["n_units"]})
+        rows.append({**about, "stage": "encode", **paid})
     totals = _totals(rows)
     is_leftover = np.asarray(strings(costs, "source")) == "leftover"
     totals["leftover_tokens"] = float((costs.column("n_tokens").to_numpy() * is_leftover).sum())
@@ -84,14 +84,16 @@ def _detect_sums(units: pa.Table, starts: NDArray[np.int64]) -> dict[str, list[A
 
 
 def _encode_sums(costs: pa.Table, starts: NDArray[np.int64]) -> dict[str, list[Any]]:
-    """What encoding each content cost, and how many of its units were encoded in this run."""
-    is_encoded = np.asarray(strings(costs, "source")) == "encoded"
+    """What encoding each content cost, and how many of its units were encoded in this run, or before it."""
+    sources = np.asarray(strings(costs, "source"))
+    is_encoded, is_reused = sources == "encoded", np.isin(sources, ("former", "leftover"))
     columns = {
         "n_tokens": "n_tokens", "n_padded_slots": "padded_slots", "flops": "flops",
         "attention_flops": "attention_flops", "seconds": "seconds",
     }  # fmt: skip
     sums = {name: np.add.reduceat(costs.column(of).to_numpy() * is_encoded, starts) for name, of in columns.items()}
     sums["n_units"] = np.add.reduceat(is_encoded.astype(np.int64), starts)
+    sums["n_units_reused"] = np.add.reduceat(is_reused.astype(np.int64), starts)
     sums["n_padded_slots"] = np.round(sums["n_padded_slots"]).astype(np.int64)
     return {name: values.tolist() for name, values in sums.items()}
 

@@ -176,12 +176,31 @@ class PicSettings(Section):
         float,
         Field(ge=0, le=2, description="where the sentences' similarities differ by less, the document is one run"),
     ] = 0.1
+    pic_anchor: Annotated[
+        Literal["summary", "other", "sentence", "centroid"],
+        Field(
+            description="what sentences are compared with: the document's summary or its real questions; the others are for evaluation only, and no run takes them: another document's summary, a random sentence, the mean of the sentences"
+        ),
+    ] = "summary"
+    pic_other_document: Annotated[
+        str | None,
+        Field(description="for pic_anchor other: a UTF-8 text file, whose summary is every document's anchor"),
+    ] = None
     query_log: Annotated[
         str | None,
         Field(
             description="CSV file of lines address,question, readable on the workers too; the mean of a document's real questions takes the place of its summary"
         ),
     ] = None
+
+    @model_validator(mode="after")
+    def _other_document_goes_with_its_anchor(self) -> Self:
+        if (self.pic_anchor == "other") != (self.pic_other_document is not None):
+            raise ValueError(
+                f"pic_anchor = {self.pic_anchor!r} and pic_other_document = {self.pic_other_document!r} do not go "
+                "together; name a text file with pic_anchor = 'other' only"
+            )
+        return self
 
 
 class BoundarySettings(Section):

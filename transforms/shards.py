@@ -25,7 +25,9 @@ from transforms.contents import (
 )
 from transforms.context import RunContext
 from transforms.dead_letters import failure_row
+from transforms.elements import PASSAGE
 from transforms.former_vectors import segment_of, vectors_of
+from transforms.identity import unmatched
 from transforms.ledger import DETECTION_COLUMNS, shard_ledger
 from transforms.records import ContentChange, Failure, Record, ShardWritten, UnitsWritten, VectorsWritten
 from transforms.scattered import Scattered
@@ -277,6 +279,8 @@ class _ShardWriter:
             return units, vectors
         new_units = write_scattered(self.store, f"units/{self.shard.name}", UNITS, rows, let_pages_go)
         ids = rows.column("vector_id", pa.int64()).to_numpy()
+        is_passage = pc.is_in(rows.column("level", pa.string()), value_set=pa.array([PASSAGE])).to_numpy()
+        ids = np.where(is_passage, unmatched(ids), ids)
         new_vectors = write_vectors(self.store, f"vectors/{self.shard.name}", ids, matrix)
         names = strings(rows.columns(pa.schema([UNITS.field("content_id")])), "content_id")
         self._place(names, new_units.path, new_vectors.path)
@@ -337,20 +341,22 @@ def live_places(context: RunContext, shard: Shard) -> dict[str, NDArray[np.int64
 
 
 def live_ids(context: RunContext, shard: Shard) -> NDArray[np.int64]:
-    """The ids of a shard's live units, sorted. Reads no vector."""
+    """The ids of a shard's live units that an index holds, sorted. Reads no vector."""
     places = live_places(context, shard)
     segments = [entry for entry in shard.vectors if entry.path in places]
     ids = [open_vectors(context.store, entry).ids[places[entry.path]] for entry in segments]
-    return np.sort(np.concatenate([np.empty(0, np.int64), *ids]))
+    found = np.sort(np.concatenate([np.empty(0, np.int64), *ids]))
+    return found[found >= 0]
 
 
 def live_rows(
     context: RunContext, shard: Shard, without: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
-    """The ids and vectors of a shard's live units, in id order, less those whose ids are in `without`."""
+    """The ids and vectors of a shard's live units that an index holds, in id order, less those in `without`."""
     places = live_places(context, shard)
     segments = [open_vectors(context.store, entry) for entry in shard.vectors if entry.path in places]
     rows = [places[entry.path] for entry in shard.vectors if entry.path in places]
+    rows = [some[segment.ids[some] >= 0] for segment, some in zip(segments, rows, strict=True)]
     if without is not None:
         rows = [some[~np.isin(segment.ids[some], without)] for segment, some in zip(segments, rows, strict=True)]
     found = [segment.ids[some] for segment, some in zip(segments, rows, strict=True)]

@@ -51,7 +51,7 @@ class DryTally:
         result = Cut([], [], [], {})
         rows: list[Row] = []
         for entry, made in cut_contents(self._context, cutter, item, result):
-            known = find_hashes(self._context, entry)
+            known = find_hashes(self._context, entry) | {""}
             rows += [{**row, "needs_vector": row["embed_hash"] not in known} for row in made]
         self.n_failed_documents += len(result.failures)
         self.outcomes.update(result.outcomes)

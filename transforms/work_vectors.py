@@ -14,7 +14,7 @@ from transforms.store.segments import ipc_bytes, read_ipc
 
 
 class VectorRow(Struct):
-    """A vector of one unit. `source` is encoded, former or leftover.
+    """A vector of one unit. `source` is encoded, former, leftover, or unmatched for zeros that no search meets.
 
     The costs are those of making it, of which units of equal text in one call bear one: in this run, or for a leftover
     in the interrupted run that made it.

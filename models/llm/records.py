@@ -16,8 +16,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
 class Request(msgspec.Struct, frozen=True):
     """One prompt. `schema` is the JSON Schema of the answer, none for free text.
 
-    `stage` and `owner` (the id of the content it is asked for) say what the bill is for; the answer does not depend on
-    them.
+    `stage` and `owner` (the id of the content it is asked for) say what the bill is for, `prompt` (the version of the
+    prompt that was filled) how long the answer is worth keeping; the answer does not depend on them.
     """
 
     messages: tuple[Message, ...]
@@ -25,6 +25,7 @@ class Request(msgspec.Struct, frozen=True):
     schema: dict[str, Any] | None = None
     stage: str = ""
     owner: str = ""
+    prompt: str = ""
 
 
 class Usage(msgspec.Struct, frozen=True, array_like=True):

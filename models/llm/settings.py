@@ -144,3 +144,9 @@ class LlmBudgetSettings(Section):
     budget_gpu_hours: Annotated[
         float | None, Field(ge=0, description="device hours after which the run ends; none sets no limit")
     ] = None
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether anything costs money."""
+        prices = (self.usd_per_million_prompt_tokens, self.usd_per_million_answer_tokens, self.usd_per_gpu_hour)
+        return any(price > 0 for price in prices)

@@ -20,7 +20,8 @@ class Hit(msgspec.Struct, frozen=True):
     """A unit that answers a question, with its place: `text` is `[start, end)` of the document, in code points.
 
     Of a hit on propositions, `text` is their passage, and `matched` the best of them, whose score this is. A hit of
-    `level` summary has the summary as its `text` and the whole document as its span.
+    `level` summary has the summary as its `text` and the whole document as its span. `label` is near or far where PIC
+    cut the document.
 
     A text that several documents share is one hit: `uris` has all of them, sorted, and `uri` is the first, whose
     `metadata` this is. `score` is the inner product of the two vectors.
@@ -36,4 +37,5 @@ class Hit(msgspec.Struct, frozen=True):
     unit_id: str
     metadata: dict[str, Any] = {}
     level: str = CHUNK
+    label: str = ""
     matched: Matched | None = None

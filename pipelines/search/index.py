@@ -173,6 +173,7 @@ class Index:
             score=0.0,
             unit_id=unit["unit_id"],
             level=unit["level"],
+            label=unit["label"] or "",
             metadata=self._documents.metadata(places[0]),
         )
 

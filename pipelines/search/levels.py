@@ -1,4 +1,4 @@
-"""Which units of a shard are matched but not served, and which are served but not matched."""
+"""Which units of a shard are matched but not served, and what is served in their place."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.search.live_rows import LiveRows, Numbers
-from transforms.elements import PASSAGE
 from transforms.identity import vector_id
 from transforms.store.files import Store
 from transforms.store.manifest import Shard
@@ -17,9 +16,8 @@ NO_IDS = np.empty(0, np.int64)
 
 
 class Levels(NamedTuple):
-    """Ids, int64: the passages, which only their propositions match, and propositions, sorted, with their passages."""
+    """Ids, int64: propositions, sorted, with the passages that are served for them."""
 
-    passages: Numbers = NO_IDS
     children: Numbers = NO_IDS
     parents: Numbers = NO_IDS
 
@@ -32,20 +30,19 @@ class Levels(NamedTuple):
 
 
 def read_levels(store: Store, shard: Shard, live: LiveRows) -> Levels:
-    """The levels of a shard's live units, which reads three small columns of all its units."""
+    """The levels of a shard's live units, which reads two small columns of all its units."""
     entries = {entry.path: entry for entry in shard.units}
     places = live.unit_places(np.arange(len(live.ids)))
     tables = []
     for number, path in enumerate(places.segments):
         rows = np.sort(places.rows[places.numbers == number])
-        tables.append(take_rows(store, entries[path], rows.tolist(), ["vector_id", "level", "parent_id"]))
+        tables.append(take_rows(store, entries[path], rows.tolist(), ["vector_id", "parent_id"]))
     return _levels(pa.concat_tables(tables)) if tables else Levels()
 
 
 def _levels(units: pa.Table) -> Levels:
     ids = units.column("vector_id").to_numpy()
-    is_passage = pc.is_in(units.column("level"), value_set=pa.array([PASSAGE])).to_numpy()
     is_child = pc.is_valid(units.column("parent_id")).to_numpy()
     parents = [vector_id(str(name)) for name in units.column("parent_id").drop_null().to_pylist()]
     order = np.argsort(ids[is_child])
-    return Levels(np.sort(ids[is_passage]), ids[is_child][order], np.array(parents, np.int64)[order])
+    return Levels(ids[is_child][order], np.array(parents, np.int64)[order])

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from models.errors import StoreError
+from transforms.identity import matched
 from transforms.store.files import Store
 from transforms.store.manifest import Shard
 from transforms.store.segments import Vectors, open_vectors, read_table
@@ -99,7 +100,7 @@ class LiveRows:
             if np.any(rows[is_here] >= len(stored)):
                 raise StoreError(f"{self._path} names rows that {path} does not have; run `corpusmill verify`")
             ids[is_here] = stored[rows[is_here]]
-        return ids
+        return matched(ids)
 
     def _places(self, first: Places, positions: Numbers) -> Places:
         content = self._content[positions]

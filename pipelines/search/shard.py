@@ -19,6 +19,7 @@ from transforms.store.segments import ROWS_PER_GROUP, read_rows
 
 UNIT_COLUMNS = [
     "unit_id", "vector_id", "content_id", "start", "end", "text", "context", "heading_path", "n_tokens", "level",
+    "label",
 ]  # fmt: skip
 
 Row = Mapping[str, Any]
@@ -51,9 +52,9 @@ class SearchedShard:
         return Levels() if is_plain else read_levels(self._store, self._shard, self.live)
 
     def search(self, queries: NDArray[np.float32], k: int, settings: IndexSettings) -> Candidates:
-        """Candidates of each query, float32 (q, d), with exact scores. Passages that have propositions are none."""
+        """Candidates of each query, float32 (q, d), with exact scores. The index has no passages with propositions."""
         n_candidates = k * settings.rerank_factor
-        found = search_shard(self.index, queries, n_candidates, settings.nprobe, self.levels.passages)
+        found = search_shard(self.index, queries, n_candidates, settings.nprobe)
         return found if self.index.is_flat else rescore(queries, found, self.live.vectors)
 
     def holds(self, ids: Numbers) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from models.fake_llm import FakeEndpoint
 from pipelines import cli
 from pipelines.config import load_settings
 
@@ -57,6 +58,34 @@ def test_what_is_chosen_is_written_and_can_be_used(folder, capsys, tmp_path):
     assert (settings.chunking.chunker, settings.semantic.neighbour_sentences) == ("semantic", 2)
     assert settings.semantic.threshold_percentile == answer["chosen"]["threshold_percentile"]
     assert settings.semantic.min_distance == answer["chosen"]["min_distance"]
+
+
+def test_the_spread_guard_is_fitted_to_similarities_and_written(folder, capsys, tmp_path, checkout):
+    alike = [text if number % 2 else text.replace("slept", "sat and slept") for number, text in enumerate(CATS)]
+    (folder / "one.txt").write_text("\n".join(["========,1,all of one kind.", *alike]) + "\n")
+    with FakeEndpoint(lambda prompt: "The cat slept on the sill beside the food.") as endpoint:
+        flags = ["--llm-url", endpoint.url, "--llm-revision", "1", "--pic-min-chars", "9", "--chunker", "pic"]
+        flags += ["--pic-min-sentences", "3"]
+        code, captured = run(capsys, folder, *flags, "--write", tmp_path / "cuts.toml", "--json")
+        assert endpoint.n_requests == 4
+    answer = json.loads(captured.out)
+    guard = answer["spread_guard"]
+    assert code == 0 and (guard["n_texts"], guard["n_skipped"], guard["anchor"]) == (4, 0, "summary")
+    assert guard["chosen"]["pk"] <= min(row["pk"] for row in guard["rows"])
+    # The text of one section is the one that had better not be cut.
+    assert guard["chosen"]["one_run_share"] == 0.25 and guard["chosen"]["pk"] < guard["rows"][0]["pk"]
+    settings = load_settings(tmp_path / "cuts.toml")
+    assert (settings.chunking.chunker, settings.pic.pic_min_spread) == ("pic", guard["chosen"]["min_spread"])
+    assert answer["chosen"]["pic_min_spread"] == settings.pic.pic_min_spread
+    section = (checkout / "docs" / "json.md").read_text().split("## corpusmill calibrate\n")[1]
+    assert all(f"`spread_guard.{key}`" in section for key in guard)
+
+
+def test_a_person_sees_the_guard_or_why_there_is_none(folder, capsys):
+    code, captured = run(capsys, folder, "--pic-anchor", "centroid", "--pic-min-chars", "100")
+    assert code == 0 and "by similarity to the centroid of 3 texts" in captured.out and "one run" in captured.out
+    code, captured = run(capsys, folder)
+    assert code == 0 and "no model is named to write summaries" in captured.out
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,18 @@ import json
 import os
 import shutil
 import threading
+import time
 
 import pytest
 from engines import IN_PROCESS
 from hand_mill import CUT_ME_NOT, HandMill
 from test_kills import kill_at
 
-from models.errors import RefusedError
+from models.errors import RefusedError, SettingsError
 from models.fake_llm import FakeEndpoint, Reply, refused
 from pipelines import cli
+from pipelines.search import open_index
+from transforms.answers_garbage import collect_answers
 
 CATS = [f"The cat number {n} slept on the warm window sill beside the cat food." for n in range(5)]
 BANKS = [f"The central bank raised interest rates by {n} points and markets fell." for n in range(5)]
@@ -77,6 +80,25 @@ def test_units_are_cut_where_the_model_says_and_every_document_is_billed(asking,
     assert manifest.tokens["llm_prompt"] == n_prompt and manifest.llm == report.llm
 
 
+def test_labels_are_stored_found_and_refused_where_they_would_be_an_experiment(asking, endpoint):
+    asking.run(chunker="pic")
+    assert {row["label"] for row in asking.rows("units")} == {"near", "far"}
+    hits = open_index(asking.root).search(["the cat beside the cat food"], 9)[0]
+    assert {hit.label for hit in hits} == {"near", "far"} and hits[0].label == "near"
+    with pytest.raises(SettingsError, match="pic_anchor = 'centroid' is for evaluation only"):
+        asking.run(chunker="pic", pic_anchor="centroid")
+
+
+def test_an_ablation_is_measured_without_a_model(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("\n".join(["========,1,a.", *CATS, "========,1,b.", *BANKS]))
+    flags = ["--chunker", "pic", "--encoder", "hashing", "--pic-min-chars", "9", "--pic-anchor", "centroid"]
+    assert cli.main(["boundaries", str(tmp_path), *flags]) == 0
+    assert cli.main(["chunk", str(tmp_path / "a.txt"), "--explain", *flags]) == 0
+    assert "mean of the document's own sentences" in capsys.readouterr().out
+    assert cli.main(["boundaries", str(tmp_path), *flags[:-1], "other"]) == 2
+    assert "pic_other_document" in capsys.readouterr().err
+
+
 def test_work_that_a_runner_does_twice_is_asked_and_billed_once(asking, endpoint):
     once = asking.run(encoder_min_ram_gb="1")
     units = {row["unit_id"] for row in asking.rows("units")}
@@ -113,6 +135,20 @@ def test_a_changed_embedder_cuts_anew_and_asks_nothing(by_hand, endpoint, chunke
                        window_tokens="90")  # fmt: skip
     assert turn.outcome.published and turn.outcome.outcomes[f"chunker:{chunker}"] == 3
     assert endpoint.n_requests == 3 and turn.outcome.llm["answers"] == 0 and turn.outcome.tokens["llm_prompt"] == 0
+
+
+def test_after_a_collection_what_is_kept_is_cut_anew_without_a_question(by_hand, endpoint):
+    by_hand.settings |= {"window_tokens": "90", "accept_recipe_change": True}
+    by_hand.run(chunker="pic")
+    by_hand.run(chunker="llm")
+    by_hand.write("b.txt", text("another b"))
+    by_hand.run(chunker="llm")
+    current, n_before = by_hand.manifest().version, endpoint.n_requests
+    assert n_before == 7
+    done = collect_answers(by_hand.store, [current], now=time.time() + 40 * 86_400)
+    assert (done.n_removed_answers, done.n_kept_answers) == (4, 3)  # three summaries and the cuts of the former b
+    turn = by_hand.run(chunker="llm", hashing_dimension=16, max_input_tokens=100)
+    assert turn.outcome.published and endpoint.n_requests == n_before
 
 
 def test_a_changed_revision_asks_anew(by_hand, endpoint):
@@ -181,6 +217,13 @@ def test_a_spent_budget_ends_the_run_in_one_line_and_keeps_its_answers(by_hand, 
     n_before = endpoint.n_requests
     assert 0 < n_before < 3
     assert by_hand.run(budget_usd="100").outcome.documents["indexed"] == 3 and endpoint.n_requests == 3
+
+
+def test_a_budget_in_money_needs_prices(by_hand, endpoint):
+    by_hand.settings.pop("usd_per_million_prompt_tokens")
+    with pytest.raises(SettingsError, match="budget_usd = 20 limits nothing without prices"):
+        by_hand.run(budget_usd="20")
+    assert not endpoint.n_requests
 
 
 def test_a_model_that_is_not_named_or_not_there_is_one_line(asking, endpoint, capsys):

@@ -35,7 +35,7 @@ def test_plain_words_in_any_script_stay_as_they_are():
 def test_a_hit_cannot_steer_the_terminal():
     hit = {"uri": HOSTILE, "uris": [HOSTILE, "other" + HOSTILE], "start": 0, "end": 5, "text": HOSTILE}
     hit |= {"heading_path": [HOSTILE], "score": 0.5, "matched": {"start": 0, "end": 5, "text": HOSTILE}}
-    text = printed(lambda console: show_hits([hit], console))
+    text = printed(lambda console: show_hits([hit], None, console))
     assert not set(text) & set("\x1b\x07\x9b\r\u202e\u2066\u2028\ud800")
     assert "[bold red]b[/]" in text and ":smile:" in text
 

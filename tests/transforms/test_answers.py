@@ -43,9 +43,9 @@ def test_what_was_put_is_found_by_any_process(tmp_path_factory, batches):
     for reader in (writer, early, AnswerStore(store)):
         found = reader.find([entry(f"prompt {number}")[0] for number in range(40)])
         assert set(found) == {entry(f"prompt {number}")[0] for batch in batches for number in batch}
-        assert all(answer.is_stored for answer in found.values())
+        assert all(stored.answer.is_stored for stored in found.values())
         for number in {number for batch in batches for number in batch}:
-            answer = found[entry(f"prompt {number}")[0]]
+            answer = found[entry(f"prompt {number}")[0]].answer
             assert (answer.text, answer.usage, answer.wasted) == (f"answer {number}", Usage(3, 1, 2), Usage(1, 0, 1))
         assert not reader.counts
 
@@ -85,6 +85,20 @@ def test_each_prompt_is_asked_for_once(store):
             assert [result.text for result in results] == [f"PROMPT {number % 5}" for number in range(20)]
         assert (fake.n_requests, fake.n_distinct) == (5, 5)
         assert asking.counts == {"stored_answers": 5} and all(result.is_stored for result in results)
+
+
+def test_an_answer_that_serves_other_contents_is_kept_for_them_too_and_billed_once(store):
+    with FakeEndpoint("yes") as fake, client_of(fake) as client:
+        for owners in ("x", "yx", "xyz", "zyx"):
+            asking = StoredAsking(AnswerStore(store, "run"), client.ask_each, "m")
+            asking([ask_for("text", owner=owner) for owner in owners])
+        assert fake.n_requests == 1
+    key = answer_key(ask_for("text"), "m")
+    assert AnswerStore(store).find([key])[key].owners == {"x", "y", "z"} and len(segments(store)) == 3
+    (bill,) = run_bill(store, "run").to_pylist()
+    assert (bill["owner"], bill["n_answers"]) == ("x", 1)
+    assert merge_segments(store, more_than=1) == 3
+    assert AnswerStore(store).find([key])[key].owners == {"x", "y", "z"}
 
 
 def test_equal_prompts_of_one_call_bear_the_cost_once(store):

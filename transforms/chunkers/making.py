@@ -1,12 +1,15 @@
 """Makes the chunkers that the settings name, with the windows that their encoder leaves them."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from models.errors import SettingsError
 from models.settings import EncoderSettings
+from models.text_files import read_text
 from models.tokenizer import Tokenizer
-from transforms.chunkers import fixed, llm, pic, recursive, semantic, structural
+from transforms.chunkers import anchors, fixed, llm, pic, recursive, semantic, structural
 from transforms.chunkers.protocol import AskingChunker, Chunker
+from transforms.extraction.normalising import normalise
 from transforms.rewriting.asking import Asking
 from transforms.rewriting.prompts import load_prompt
 from transforms.rewriting.queries import Questions, read_questions
@@ -15,6 +18,8 @@ from transforms.settings import BoundarySettings, ChunkingSettings, PicSettings,
 
 ASKING = frozenset({"pic", "llm"})
 """The chunkers that ask a language model."""
+
+MAX_OTHER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -110,4 +115,17 @@ def asking_chunker(
         raise SettingsError("chunker = pic needs an encoder to find boundaries with; pass `detection`")
     chosen, prompt = questioning.pic, load_prompt("summary")
     questions: Questions = read_questions(chosen.query_log) if chosen.query_log is not None else {}
-    return pic.PicChunker(detection.detector, chosen, questioning.asking, prompt, window, overlap, questions)
+    other = _other_document(chosen.pic_other_document) if chosen.pic_other_document is not None else ""
+    return pic.PicChunker(detection.detector, chosen, questioning.asking, prompt, window, overlap, questions, other)
+
+
+def asks_nobody(chunker: str, settings: PicSettings) -> bool:
+    """Whether the chunker `chunker` needs no language model: one of `ASKING` may, for evaluation."""
+    return chunker not in ASKING or (chunker == "pic" and settings.pic_anchor in anchors.ASKING_NOBODY)
+
+
+def _other_document(path: str) -> str:
+    text, _ = normalise(read_text(Path(path), MAX_OTHER_BYTES, "name a shorter one"))
+    if not text.strip():
+        raise SettingsError(f"{path!a} is empty; pic_other_document must be a text to summarise")
+    return text

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from transforms.chunkers.anchors import CENTROID, Anchors, centroid
 from transforms.chunkers.explaining import Explanation, Sentence
 from transforms.chunkers.fitting import Fitter
 from transforms.chunkers.measuring import MeasuredText
@@ -20,11 +21,10 @@ from transforms.rewriting.asking import Asking
 from transforms.rewriting.dialogues import Dialogue
 from transforms.rewriting.prompts import Prompt
 from transforms.rewriting.queries import Questions
-from transforms.rewriting.summaries import summarise
 from transforms.semantic.detection import Detector
 from transforms.settings import PicSettings
 
-VERSION = 1
+VERSION = 2
 
 # Vectors of equal texts differ in the last bits with the batch they were in; no cut may depend on that.
 _DECIMALS = 4
@@ -68,6 +68,11 @@ def cuts(is_near: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.flatnonzero(is_near[1:] != is_near[:-1]) + 1
 
 
+def label(is_near: bool) -> str:
+    """The name of a label, as units carry it."""
+    return "near" if is_near else "far"
+
+
 class Scored(NamedTuple):
     """Sentences with their similarity to `anchor`, float64 (n,), and their labels, bool (n,).
 
@@ -85,6 +90,7 @@ class PicChunker:
     """Cuts where sentences change sides of the document's mean similarity to its summary, or to its real questions.
 
     Small documents, those without an anchor and those whose sentences are all alike are one run, each of them counted.
+    `other` is the text whose summary is the anchor where the settings ask for another document's.
     """
 
     detector: Detector
@@ -94,14 +100,17 @@ class PicChunker:
     window: int
     overlap: int = 0
     questions: Questions = field(default_factory=dict)
+    other: str = ""
     name = "pic"
     max_context_tokens = 0
 
     def cut_by_asking(self, source: Source, measured: MeasuredText, fitter: Fitter) -> Dialogue[list[Piece]]:
         scored = yield from self._score(source, measured)
-        firsts = scored.sentences.firsts[cuts(scored.is_near)].tolist()
+        begins = cuts(scored.is_near)
+        firsts = scored.sentences.firsts[begins].tolist()
         measured.counts["no_separation"] += bool(scored.anchor) and not firsts
-        return list(run_pieces(source.snapshot, measured, fitter, firsts, self.window, self.overlap))
+        names = [label(bool(scored.is_near[row])) for row in (0, *begins.tolist())] if firsts else ()
+        return list(run_pieces(source.snapshot, measured, fitter, firsts, self.window, self.overlap, names))
 
     def explain_by_asking(self, source: Source, measured: MeasuredText) -> Dialogue[Explanation]:
         """Every sentence with its similarity and label; the threshold is the mean."""
@@ -113,7 +122,7 @@ class PicChunker:
                 int(sentences.n_tokens[row]),
                 float(similarity[row]) if anchor else None,
                 row in ends,
-                ("near" if is_near[row] else "far") if anchor else "",
+                label(bool(is_near[row])) if anchor else "",
             )
             for row in range(len(sentences))
         )
@@ -122,34 +131,30 @@ class PicChunker:
     def _score(self, source: Source, measured: MeasuredText) -> Dialogue[Scored]:
         sentences = Sentences(source.snapshot, measured, self.detector.tokenizer, self.detector.room_tokens)
         n = len(sentences)
-        anchors = yield from self._anchors(source, measured)
-        if not anchors:
-            return Scored(sentences, np.zeros(n), np.ones(n, np.bool_), "")
-        found = self.detector.encode([*sentences.texts, *anchors])
+        nothing = Scored(sentences, np.zeros(n), np.ones(n, np.bool_), "")
+        spans = own_sentences(source.snapshot)
+        if self._is_small(len(source.snapshot.text), len(spans)):
+            measured.counts["below_pic_size"] += 1
+            return nothing
+        is_centroid = self.settings.pic_anchor == "centroid"
+        texts: tuple[str, ...] = ()
+        if not is_centroid:
+            texts = yield from self._anchors.texts(source, spans, sentences.texts, measured.counts)
+        if not texts and not is_centroid:
+            return nothing
+        found = self.detector.encode([*sentences.texts, *texts])
         measured.detection = found.cost
         measured.counts["detections_without_vector"] += int((~found.valid).sum())
         measured.counts["over_limit_detections"] += found.n_over_limit
-        anchor = found.vectors[n:].astype(np.float64).mean(axis=0)
+        anchor = centroid(found.vectors) if is_centroid else found.vectors[n:].astype(np.float64).mean(axis=0)
         measured.counts["zero_anchors"] += not anchor.any()
         similarity = similarities(found.vectors[:n], anchor)
-        return Scored(sentences, similarity, labels(similarity, self.settings.pic_min_spread), " ".join(anchors))
+        is_near = labels(similarity, self.settings.pic_min_spread)
+        return Scored(sentences, similarity, is_near, CENTROID if is_centroid else " ".join(texts))
 
-    def _anchors(self, source: Source, measured: MeasuredText) -> Dialogue[tuple[str, ...]]:
-        """What stands for the questions to come: real ones, else the summary; nothing for a small document."""
-        text, spans = source.snapshot.text, own_sentences(source.snapshot)
-        if len(text) < self.settings.pic_min_chars or len(spans) < self.settings.pic_min_sentences:
-            measured.counts["below_pic_size"] += 1
-            return ()
-        if questions := self.questions.get(source.uri):
-            measured.counts["anchored_on_questions"] += 1
-            return questions
-        summary = yield from summarise(
-            text,
-            spans,
-            self.prompt,
-            context_tokens=self.asking.context_tokens,
-            count_tokens=self.asking.count_tokens,
-            owner=source.content_id,
-        )
-        measured.counts.update(summary.counts)
-        return (summary.text,) if summary.text else ()
+    def _is_small(self, n_chars: int, n_sentences: int) -> bool:
+        return n_chars < self.settings.pic_min_chars or n_sentences < self.settings.pic_min_sentences
+
+    @property
+    def _anchors(self) -> Anchors:
+        return Anchors(self.settings, self.asking, self.prompt, self.questions, self.other)

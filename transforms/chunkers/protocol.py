@@ -11,12 +11,16 @@ from transforms.rewriting.dialogues import Dialogue
 
 
 class Piece(NamedTuple):
-    """A span of a snapshot that becomes a unit, with the context that goes in front of its embedded text."""
+    """A span of a snapshot that becomes a unit, with the context that goes in front of its embedded text.
+
+    `label` is what the chunker found about the run that it lies in, such as PIC's `near` and `far`.
+    """
 
     start: int
     end: int
     context: str = ""
     heading_path: tuple[str, ...] = ()
+    label: str = ""
 
 
 class Chunker(Protocol):

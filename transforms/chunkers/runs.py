@@ -1,7 +1,7 @@
 """From the tokens at which runs of sentences begin to pieces: packed within the window, under their headings."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 from transforms.chunkers.fitting import Fitter
 from transforms.chunkers.headings import HeadingPaths
@@ -14,16 +14,24 @@ VERSION = 1
 
 
 def run_pieces(
-    snapshot: Snapshot, measured: MeasuredText, fitter: Fitter, firsts: Sequence[int], window: int, overlap: int
+    snapshot: Snapshot,
+    measured: MeasuredText,
+    fitter: Fitter,
+    firsts: Sequence[int],
+    window: int,
+    overlap: int,
+    labels: Sequence[str] = (),
 ) -> Iterator[Piece]:
     """Yields the pieces of the runs that begin at token 0 and at the tokens `firsts`, ascending.
 
-    A run longer than `window` is packed from its paragraphs, sentences, words; `runs_over_cap` counts those.
+    A run longer than `window` is packed from its paragraphs, sentences, words; `runs_over_cap` counts those. `labels`
+    has one for each run, or none at all.
     """
     headings = HeadingPaths(snapshot, measured.counts)
     packer = Packer(measured, window, overlap)
-    for first, end in pairwise([0, *firsts, measured.n_tokens]):
+    runs = pairwise([0, *firsts, measured.n_tokens])
+    for (first, end), label in zip(runs, labels or repeat(""), strict=False):
         spans = list(packer.pack(first, end))
         measured.counts["runs_over_cap"] += len(spans) > 1 and len(firsts) > 0
         for start, stop in fitter.fit(spans):
-            yield Piece(start, stop, heading_path=headings.at(start))
+            yield Piece(start, stop, heading_path=headings.at(start), label=label)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from transforms.chunkers import (
+    anchors,
     boundaries,
     contexts,
     fitting,
@@ -34,7 +35,8 @@ _MODULES = {
         thresholds,
     ),
     "pic": (
-        pic, boundaries, fitting, headings, measuring, packing, runs, sentence_spans, sentences, splitting, summaries,
+        pic, anchors, boundaries, fitting, headings, measuring, packing, runs, sentence_spans, sentences, splitting,
+        summaries,
     ),
     "llm": (
         llm, boundaries, fitting, headings, llm_boundaries, measuring, packing, runs, sentence_spans, sentences,

@@ -61,7 +61,7 @@ def plan_asking(
 ) -> AskingPlan:
     """The plan of a run in which `asker`, such as "chunker = 'pic'", needs the model.
 
-    :raises SettingsError: no model is named, or it does not say how much it reads.
+    :raises SettingsError: no model is named, it does not say how much it reads, or a budget has no prices.
     :raises ModelError: the endpoint does not answer.
     """
     from models.llm.service import identity_sha256, llm_identity
@@ -69,6 +69,11 @@ def plan_asking(
     if llm.llm_url is None and not llm.llm_model:
         raise SettingsError(
             f"{asker} asks a language model and none is named; set llm_url and llm_revision (an endpoint), or llm_model"
+        )
+    if budget.budget_usd is not None and not budget.has_prices:
+        raise SettingsError(
+            f"budget_usd = {budget.budget_usd:g} limits nothing without prices; set usd_per_million_prompt_tokens and "
+            "usd_per_million_answer_tokens, or usd_per_gpu_hour"
         )
     identity = llm_identity(llm, server)
     context_tokens = _context_tokens(llm)

@@ -82,7 +82,12 @@ def find_boundaries(
         end = lines.window_end(first)
         counts["boundary_windows"] += 1
         request = Request(
-            prompt.fill(sentences=lines.shown(first, end, counts)), max_answer_tokens, SCHEMA, STAGE, owner
+            prompt.fill(sentences=lines.shown(first, end, counts)),
+            max_answer_tokens,
+            SCHEMA,
+            STAGE,
+            owner,
+            prompt.version,
         )
         found = yield from _ask_twice(request, end - first, counts)
         if found is None:

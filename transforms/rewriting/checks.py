@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from transforms.rewriting.languages import LANGUAGES, has_capitals, words_of
 
-VERSION = 1
+VERSION = 2
 
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?|\d+(?:[.,]\d+)*")
 _GROUPING = re.compile(r"[.,\u00a0\u202f' ](?=\d{3}(?:\D|\Z))")
@@ -115,7 +115,18 @@ def has_open_subject(statement: str, language: str) -> bool | None:
     first = re.split(r"['’]", first)[0]
     if first in known.pronouns:
         return True
-    return first in known.demonstratives and (not second or second in known.small or second in _VERBS)
+    is_noun = known.capitalises_nouns and words_of(statement)[1:2] != [second]
+    is_bare = not second or second in known.small or second in _VERBS
+    is_verb = not is_noun and _is_verb(second, known.verb_endings.get(first, ()))
+    return first in known.demonstratives and (is_bare or is_verb)
+
+
+def _is_verb(word: str, endings: tuple[str, ...]) -> bool:
+    """Whether a word ends as a verb does, such as opens and opened, and not as glass, bus and basis."""
+    return word.endswith(endings) and not word.endswith(_NOUN_ENDINGS)
+
+
+_NOUN_ENDINGS = ("ss", "us", "is")
 
 
 _VERBS = frozenset(

@@ -6,9 +6,10 @@ English, German, French and Spanish are known. For other languages the checks th
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
-VERSION = 1
+VERSION = 2
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _MIN_SHARE, _MAX_WORDS = 0.08, 2000
 
@@ -18,6 +19,7 @@ class Language(NamedTuple):
 
     `small`: its most frequent words, by which it is known. `pronouns`: words that stand for a subject named elsewhere.
     `demonstratives`: words that do so where no noun follows. `bounds`: families of words that limit a statement.
+    `verb_endings`: how a word ends that is a verb, right behind a demonstrative.
     """
 
     small: frozenset[str]
@@ -25,6 +27,7 @@ class Language(NamedTuple):
     demonstratives: frozenset[str]
     bounds: dict[str, frozenset[str]]
     capitalises_nouns: bool = False
+    verb_endings: Mapping[str, tuple[str, ...]] = {}
 
 
 def _words(text: str) -> frozenset[str]:
@@ -41,6 +44,7 @@ LANGUAGES = {
             "condition": _words("if unless except provided until only otherwise"),
             "bound": _words("least most maximum minimum"),
         },
+        verb_endings={"this": ("s", "ed"), "that": ("s", "ed"), "these": ("ed",), "those": ("ed",)},
     ),
     "de": Language(
         _words("der die das und in den von zu mit sich des auf für ist im dem nicht ein eine als auch es an wird er"),
@@ -52,11 +56,12 @@ LANGUAGES = {
             "bound": _words("mindestens höchstens maximal minimal"),
         },
         capitalises_nouns=True,
+        verb_endings={"dies": ("t",), "das": ("t",)},
     ),
     "fr": Language(
         _words("de la le et les des en un du une que est pour qui dans a par plus pas au sur ne se ce il sont avec"),
-        _words("il elle ils elles lui leur nous vous je on y en"),
-        _words("ce cela ceci ceux celui celle celles ça"),
+        _words("il elle ils elles lui leur nous vous je on y en cela ceci ceux celui celle celles ça"),
+        _words("ce"),
         {
             "negation": _words("pas ne jamais aucun aucune sans ni n"),
             "condition": _words("si sauf sinon jusqu à seulement excepté"),
@@ -65,8 +70,8 @@ LANGUAGES = {
     ),
     "es": Language(
         _words("de la que el en y a los se del las un por con no una su para es al lo como más o pero sus le"),
-        _words("él ella ellos ellas ello le les nosotros yo"),
-        _words("esto eso aquello este esta estos estas ese esa esos esas"),
+        _words("él ella ellos ellas ello le les nosotros yo esto eso aquello"),
+        _words("este esta estos estas ese esa esos esas"),
         {
             "negation": _words("no nunca ningún ninguna sin ni jamás"),
             "condition": _words("si salvo excepto hasta solo sólo"),

@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from models.llm.json_answers import Parsed, listed, parse_json
 from models.llm.records import Message, Request
 
@@ -50,4 +52,4 @@ def read_list(text: str, key: str) -> Parsed:
 def asked_again(request: Request, answer: str, problem: str) -> Request:
     """The request with its answer and what is wrong with it, so that another answer can be hoped for."""
     turns = (Message("assistant", answer[:2000]), Message("user", f"{problem} Answer again, with the JSON alone."))
-    return Request((*request.messages, *turns), request.max_answer_tokens, request.schema, request.stage, request.owner)
+    return msgspec.structs.replace(request, messages=(*request.messages, *turns))

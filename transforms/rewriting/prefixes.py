@@ -43,7 +43,7 @@ def place(
     `trimmed_prefixes`, `rejected_prefixes` with `.reason`.
     """
     filled = prompt.fill(context=context or "-", headings=" > ".join(heading_path) or "-", passage=passage)
-    request = Request(filled, max_answer_tokens, None, STAGE, owner)
+    request = Request(filled, max_answer_tokens, None, STAGE, owner, prompt.version)
     (result,) = yield [request]
     shown = "\n".join([passage, context, *heading_path])
     counts: Counter[str] = Counter()

@@ -89,6 +89,7 @@ def rewrite(passage: Passage, prompt: Prompt, max_answer_tokens: int = MAX_ANSWE
         SCHEMA,
         STAGE,
         passage.owner,
+        prompt.version,
     )
     (result,) = yield [request]
     return read_propositions(result, passage)

@@ -22,7 +22,7 @@ from transforms.sentences import VERSION as SENTENCES_VERSION
 from transforms.settings import RewritingSettings
 
 # Raise when the same answers give other units.
-VERSION = 1
+VERSION = 2
 MIN_PREFIX_TOKENS = 8
 """Room below which no prefix is asked for: hardly a sentence fits."""
 UNITS_AT_ONCE = 256
@@ -135,7 +135,7 @@ class Rewriter:
                 counts["shared_propositions"] += 1
             else:
                 said.add(key)
-                kept.append(Unit(*key, n_tokens, "", unit.heading_path, PROPOSITION, parent))
+                kept.append(Unit(*key, n_tokens, "", unit.heading_path, PROPOSITION, parent, unit.label))
         return kept
 
     def _passage(self, snapshot: Snapshot, unit: Unit, sentences: Sequence[Span], owner: str) -> propositions.Passage:

@@ -50,7 +50,9 @@ def summarise(
     parts = _windows(text, sentences, room, count_tokens)
     kept: list[str] = []
     for _ in range(_MAX_LEVELS):
-        requests = [Request(prompt.fill(text=part), max_answer_tokens, None, STAGE, owner) for part in parts]
+        requests = [
+            Request(prompt.fill(text=part), max_answer_tokens, None, STAGE, owner, prompt.version) for part in parts
+        ]
         counts["summary_windows"] += len(parts) if len(parts) > 1 else 0
         results = yield requests
         made = [_checked(result, request, counts) for result, request in zip(results, requests, strict=True)]

@@ -7,6 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
+from transforms.chunkers.explaining import Explanation
 from transforms.evaluation.boundaries import compare, window_units
 from transforms.planning.separability import Separation, fit_separation
 from transforms.planning.windows import long_document_inflation, severance_probability
@@ -83,6 +84,14 @@ def read_annotated(text: str) -> tuple[str, list[int]]:
     return "\n\n".join(parts), starts
 
 
+def boundary_gaps(explanation: Explanation, starts: Sequence[int]) -> NDArray[np.bool_]:
+    """Whether a section ends behind each sentence but the last, bool (n - 1,); sections begin at `starts`."""
+    begins = {row.start: number for number, row in enumerate(explanation.sentences)}
+    is_boundary = np.zeros(max(len(begins) - 1, 0), np.bool_)
+    is_boundary[[begins[start] - 1 for start in starts[1:] if start in begins]] = True
+    return is_boundary
+
+
 def fit(texts: Sequence[AnnotatedGaps]) -> Separation:
     """The separation of all gaps together. Raises as `fit_separation`."""
     return fit_separation(
@@ -103,7 +112,7 @@ def threshold_row(
         n_cuts += int(is_cut.sum())
         n_boundaries += int(text.is_boundary.sum())
         n_gaps += len(is_cut)
-        errors.append(_pk(text.is_boundary, is_cut))
+        errors.append(pk_of_cuts(text.is_boundary, is_cut))
         parted, spans = _parted_spans(text, is_cut, span_tokens)
         n_split, n_spans = n_split + parted, n_spans + spans
     threshold = separation.top_fraction_threshold(1 - percentile / 100)
@@ -146,7 +155,7 @@ def overlap_for(cost_ratio: float, window_tokens: int, span_tokens: int) -> Over
     return OverlapRow(window_tokens, overlap, inflation, without, beside)
 
 
-def _pk(reference: NDArray[np.bool_], found: NDArray[np.bool_]) -> float:
+def pk_of_cuts(reference: NDArray[np.bool_], found: NDArray[np.bool_]) -> float:
     """P_k, with a window that fits a text of two sentences too."""
     return compare(reference, found, min(window_units(reference), len(reference))).pk
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from models.errors import StoreError
 from transforms.elements import PASSAGE, PROPOSITION, SOURCE_LEVELS, SUMMARY, Block, Snapshot
-from transforms.identity import bucket, unit_id, vector_id
+from transforms.identity import bucket, unit_id, unmatched, vector_id
 from transforms.indexing.shards import ids_of, load
 from transforms.store.files import Store
 from transforms.store.manifest import FileEntry, Shard
@@ -143,8 +143,9 @@ def _check_content(content: Content, segments: Segments, place: str, log: FaultL
         return log.add(place, f"content {content.content_id} points at no units: {content.units_segment}")
     _check_units(content, text, units.to_pylist(), log)
     ids = np.asarray(units.column("vector_id").to_numpy(), dtype=np.int64)
-    yield ids
-    _check_vectors(content, ids, segments.vectors, place, log)
+    is_matched = np.array([level != PASSAGE for level in units.column("level").to_pylist()], np.bool_)
+    yield ids[is_matched]
+    _check_vectors(content, ids, is_matched, segments.vectors, place, log)
 
 
 def _rows(tables: Mapping[str, pa.Table], segment: str | None, row: int | None, n_rows: int) -> pa.Table | None:
@@ -204,16 +205,24 @@ def _check_parent(unit: Mapping[str, Any], passages: Mapping[str, Any], path: st
     log.check(is_inside, path, f"unit {name} lies outside its passage {parent}")
 
 
-def _check_vectors(content: Content, ids: Ids, files: Mapping[str, Vectors], place: str, log: FaultLog) -> None:
+def _check_vectors(
+    content: Content,
+    ids: Ids,
+    is_matched: NDArray[np.bool_],
+    files: Mapping[str, Vectors],
+    place: str,
+    log: FaultLog,
+) -> None:
+    """Checks the rows beside a content's units: a vector for each, and zeros under another id for a passage."""
     path, row, n = content.vectors_segment or "", content.vectors_row, content.n_units
     vectors = files.get(path)
     if vectors is None or row is None or row < 0 or row + n > vectors.n_rows:
         return log.add(place, f"content {content.content_id} points at no vectors: {path or None}")
-    is_aligned = bool((vectors.ids[row : row + n] == ids).all())
+    is_aligned = bool((vectors.ids[row : row + n] == np.where(is_matched, ids, unmatched(ids))).all())
     log.check(is_aligned, path, f"rows {row} to {row + n} are not the units of content {content.content_id}")
     rows = vectors.slice(row, n)
-    is_usable = bool((np.isfinite(rows).all(axis=1) & rows.any(axis=1)).all())
-    log.check(is_usable, path, f"rows {row} to {row + n} hold a NaN, infinite or zero vector")
+    is_usable = bool((np.isfinite(rows).all(axis=1) & (rows.any(axis=1) == is_matched)).all())
+    log.check(is_usable, path, f"rows {row} to {row + n} hold a NaN, infinite or zero vector, or a passage's")
 
 
 def _check_index(store: Store, shard: Shard, live: Ids, place: str, log: FaultLog) -> None:

@@ -21,7 +21,7 @@ CLOCK_SLACK_SECONDS = 300.0
 """How far the clocks of a run and of the file system may be apart."""
 
 ANSWERS = "answers"
-"""Files that no manifest names and that stay all the same: any run of any version may need an answer again."""
+"""Files that no manifest names and that stay all the same: `transforms.answers_garbage` knows which are needed."""
 
 FOLDERS = (
     "documents", "files", "rows", "contents", "snapshots", "units", "vectors", "indexes", "training", "ledger",

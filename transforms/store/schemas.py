@@ -77,6 +77,7 @@ UNITS = _schema(
         ("vector_id", pa.int64()),
         ("content_id", pa.string()),
         ("level", pa.string()),
+        ("label", pa.string()),
         ("ordinal", pa.int32()),
         ("start", pa.int64()),
         ("end", pa.int64()),
@@ -154,8 +155,13 @@ ANSWERS = _schema(
         ("wasted_answer_tokens", pa.int64()),
         ("seconds", pa.float64()),
         ("n_attempts", pa.int64()),
+        ("model", pa.string()),
+        ("prompt", pa.string()),
+        ("written_at", pa.int64()),
     ]
 )
 """Answers of the language model, sorted by key, which hashes all that decides them. `owner` is the content that one was
-first asked for, `run` the run that paid.
+asked for, `run` the run that paid. Where it served another content too, there is a row more, which nobody paid for.
+
+`model` and `prompt` name who answered to what, `written_at` is in seconds since 1970: by them answers are collected.
 """

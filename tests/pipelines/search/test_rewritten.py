@@ -100,6 +100,29 @@ def test_passages_come_once_each_with_their_best_propositions_score(mill, k):
     ]
 
 
+def test_passages_with_propositions_are_neither_encoded_nor_indexed(mill):
+    turn = mill.run(rewrite="propositions", window_tokens=20)
+    units = mill.live_units()
+    n_passages = sum(unit["level"] == PASSAGE for unit in units)
+    counts = turn.outcome.units
+    assert n_passages > 0 and counts["encoded"] == counts["total"] - n_passages == len(units) - n_passages
+    assert counts["reused"] == 0
+    assert sum(shard.index.n_rows for shard in mill.manifest().shards if shard.index) == len(units) - n_passages
+    assert {unit["embed_hash"] == "" for unit in units if unit["level"] == PASSAGE} == {True}
+    assert verify(mill.store) == []
+
+
+def test_what_was_a_passage_has_a_vector_once_it_is_a_chunk(mill):
+    mill.run(rewrite="propositions", window_tokens=20)
+    mill.write("doc03.txt", TEXTS["doc03.txt"] + " The Farrow line0 carries 99 tonnes of sand.")
+    turn = mill.run(window_tokens=20, accept_recipe_change=True)
+    assert {unit["level"] for unit in mill.live_units()} == {CHUNK} and verify(mill.store) == []
+    assert turn.outcome.units["encoded"] + turn.outcome.units["reused"] == turn.outcome.units["total"]
+    index = open_index(mill.root)
+    for unit in mill.live_units():
+        assert index.search([unit["text"]], k=1)[0][0].score > 0.9
+
+
 def test_what_a_model_leaves_out_is_found_as_itself(mill):
     replies = [copying, lambda content, number: "[]", lambda content, number: LlmFailure("timed_out")]
     mill.ask = Asked(lambda content, number: replies[number % 3](content, number))

@@ -1,13 +1,18 @@
 """PIC and LLM boundaries on answers that are scripted: where they cut, what they count, what they explain."""
 
 import json
+from itertools import groupby
 
+import numpy as np
+import pytest
 from asking_models import Asked
 
 from models.encoder import load_encoder
+from models.errors import SettingsError
 from models.llm.records import OVER_CONTEXT, LlmFailure
 from models.settings import EncoderSettings
 from models.tokenizer import HashingTokenizer
+from transforms.chunkers.anchors import CENTROID, centroid
 from transforms.chunking import Detection, Questioning, make_cutter
 from transforms.elements import Block, Snapshot
 from transforms.rewriting.asking import Asking, estimated_tokens
@@ -43,6 +48,22 @@ def test_pic_cuts_where_sentences_change_sides():
     assert texts(document) == [CATS.strip(), BANKS.strip(), CATS.strip()]
     assert document.detection.n_inputs == 3 and asked.n_calls == 1  # equal sentences are read once
     assert (document.chunker, document.counts) == ("pic", {})
+    assert [unit.label for unit in document.units] == ["near", "far", "near"]
+
+
+def test_every_piece_of_a_run_has_its_label_and_one_run_has_none():
+    made, _ = cutter("pic", SUMMARY, window=9)
+    document = made.cut(Snapshot(TEXT))
+    assert len(document.units) > 3 and [key for key, _ in groupby(unit.label for unit in document.units)] == [
+        "near",
+        "far",
+        "near",
+    ]
+    assert all((unit.label == "far") == ("banks" in unit.text) for unit in document.units)
+    made, _ = cutter("pic", SUMMARY, pic_min_spread=2.0)
+    assert {unit.label for unit in made.cut(Snapshot(TEXT)).units} == {""}
+    made, _ = cutter("llm", json.dumps({"cut_after": [3]}))
+    assert {unit.label for unit in made.cut(Snapshot(TEXT)).units} == {""}
 
 
 def test_pic_is_one_run_without_a_summary_a_spread_or_the_size():
@@ -79,6 +100,44 @@ def test_real_questions_are_the_anchor_of_their_document_alone(tmp_path):
     made.cut(Snapshot(TEXT), "/b.txt")
     assert asked.n_calls == 1
     assert made.identity["pic"].keys() >= {"questions_sha256", "pic_min_spread"}
+
+
+@pytest.mark.parametrize("anchor", ["centroid", "sentence"])
+def test_anchors_of_the_documents_own_ask_nobody(anchor):
+    made, asked = cutter("pic", SUMMARY, pic_anchor=anchor)
+    found = made.explain(Snapshot(TEXT))
+    assert not asked.requests and made.cut(Snapshot(TEXT)) == made.cut(Snapshot(TEXT))
+    scores = {row.label: row.score for row in found.sentences}
+    assert len(scores) == 2 and scores["near"] > scores["far"]
+    if anchor == "sentence":
+        assert found.anchor in (CATS.strip().split(". ")[0] + ".", BANKS.strip().split(". ")[0] + ".")
+        assert max(row.score for row in found.sentences) == 1.0
+    else:
+        assert found.anchor == CENTROID
+
+
+def test_another_documents_summary_is_asked_for_once_and_never_for_itself(tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_bytes(BANKS.encode() + b"\r\nMore of that.")
+    made, asked = cutter("pic", "Markets fell.", pic_anchor="other", pic_other_document=str(other))
+    document = made.cut(Snapshot(TEXT), "/a.txt")
+    assert [unit.label for unit in document.units] == ["far", "near", "far"]
+    assert [("cat" in request.messages[-1].content, request.owner) for request in asked.requests] == [(False, "")]
+    assert made.cut(Snapshot(BANKS + "\nMore of that.")).counts["anchored_on_itself"] == 1
+    assert "other_sha256" in made.identity["pic"] and "pic_other_document" not in made.identity["pic"]
+    with pytest.raises(ValueError, match="pic_other_document"):
+        PicSettings(pic_anchor="other")
+    other.write_text(" ")
+    with pytest.raises(SettingsError, match="is empty"):
+        cutter("pic", "", pic_anchor="other", pic_other_document=str(other))
+
+
+def test_a_sentence_without_direction_leaves_a_centroid_and_none_at_all_is_one_run():
+    vectors = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    assert not centroid(vectors).any() and not centroid(np.zeros((3, 4))).any()
+    found = centroid(np.array([[3.0, 0.0], [0.0, 0.0], [0.0, 0.5]]))
+    rows = np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert np.isclose((rows @ found).sum(), np.linalg.norm(rows.sum(axis=0)))  # the cosines add up to |S|
 
 
 def test_llm_cuts_after_the_named_sentences():

@@ -20,7 +20,7 @@ from transforms.settings import ChunkingSettings, PicSettings, SemanticSettings
 
 STORED = Path(__file__).with_name("golden_units.json")
 CHUNKERS = ("fixed", "recursive", "structural", "semantic", "pic", "llm")
-FIELDS = ("start", "end", "text", "n_tokens", "context", "heading_path")
+FIELDS = ("start", "end", "text", "n_tokens", "context", "heading_path", "label")
 DETECTION = make_detection(
     SemanticSettings(threshold_percentile=60.0, min_run_sentences=2), EncoderSettings(encoder="hashing")
 )

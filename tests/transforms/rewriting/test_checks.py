@@ -68,11 +68,24 @@ def test_names_are_not_judged_where_capitals_do_not_tell():
 
 @pytest.mark.parametrize(
     ("statement", "is_open"),
-    [("It turns.", True), ("It's a mill.", True), ("This turns out to be a mill.", False), ("This is one.", True),
-     ("This mill turns.", False), ("Those who turn it grind.", False), ("The mill turns.", False), ("These", True)],
+    [("It turns.", True), ("It's a mill.", True), ("This turns out to be a mill.", True), ("This is one.", True),
+     ("This mill turns.", False), ("Those who turn it grind.", False), ("The mill turns.", False), ("These", True),
+     ("This opened in 1990.", True), ("These opened in 1990.", True), ("This glass is old.", False),
+     ("This famous mill turns.", False), ("That bus is late.", False), ("These mills turn.", False)],
 )  # fmt: skip
 def test_subjects(statement, is_open):
     assert has_open_subject(statement, "en") is is_open and has_open_subject(statement, "") is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "language", "is_open"),
+    [("Das öffnet am Montag.", "de", True), ("Dies kostet Geld.", "de", True), ("Das rote Haus ist alt.", "de", False),
+     ("Das Büro ist auf.", "de", False), ("Das Ticket ist alt.", "de", False),
+     ("Cela ouvre le lundi.", "fr", True), ("Ce moulin tourne.", "fr", False),
+     ("Celui du quai tourne.", "fr", True), ("Esto abre el lunes.", "es", True), ("Este molino gira.", "es", False)],
+)  # fmt: skip
+def test_subjects_in_other_languages(statement, language, is_open):
+    assert has_open_subject(statement, language) is is_open
 
 
 @pytest.mark.parametrize(
