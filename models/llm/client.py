@@ -35,6 +35,9 @@ from models.llm.wire import Endpoint
 CountTokens = Callable[[str], int]
 T = TypeVar("T")
 
+COUNTED_AHEAD = 4
+"""Prompts that are counted while all slots are taken."""
+
 _MAX_BACKOFF_SECONDS = 30.0
 _MAX_TIMEOUTS = 2
 _ALIVE_CHECK_SECONDS = 10.0
@@ -121,8 +124,8 @@ class LlmClient:
                         yield None
                     continue
                 n_left -= 1
-                yield item
                 self._loop.call_soon_threadsafe(room.release)
+                yield item
         finally:
             running.cancel()
 
@@ -152,30 +155,36 @@ class LlmClient:
 
         async def work() -> None:
             for number, request in waiting:
+                n_prompt = await self._guarded(self._count(request))
                 await room.acquire()
                 async with self._slots:
-                    done.put((number, await self._ask(request)))
+                    done.put((number, await self._timed(request, n_prompt)))
 
-        n_workers = min(len(requests), self.settings.llm_requests_in_flight)
+        n_workers = min(len(requests), self.settings.llm_requests_in_flight + COUNTED_AHEAD)
         await asyncio.gather(*(work() for _ in range(n_workers)))
 
-    async def _ask(self, request: Request) -> Result:
+    async def _timed(self, request: Request, n_prompt: int | LlmFailure) -> Result:
         started_at = self._loop.time()
-        try:
-            result = await self._counted_and_sent(request)
-        except Exception as error:  # a fault of a library, on one request: the others go on
-            result = LlmFailure(BAD_RESPONSE, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        result = n_prompt if isinstance(n_prompt, LlmFailure) else await self._guarded(self._ask(request, n_prompt))
         return msgspec.structs.replace(result, seconds=self._loop.time() - started_at)
 
-    async def _counted_and_sent(self, request: Request) -> Result:
+    async def _guarded(self, work: Awaitable[T]) -> T | LlmFailure:
+        """What `work` comes to, a fault of a library being a failure of its request alone."""
+        try:
+            return await work
+        except Exception as error:
+            return LlmFailure(BAD_RESPONSE, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+
+    async def _count(self, request: Request) -> int | LlmFailure:
+        """The tokens of a prompt that fits the context with its answer. Counted ahead, so that no slot waits for it."""
         n_prompt = await self._retried(lambda attempt, wasted: self._prompt_tokens(request), 0, 0)
-        if isinstance(n_prompt, LlmFailure):
-            return n_prompt
         limit = self.endpoint.context_tokens
-        if n_prompt + request.max_answer_tokens > limit:
+        if isinstance(n_prompt, int) and n_prompt + request.max_answer_tokens > limit:
             detail = f"{n_prompt} tokens and {request.max_answer_tokens} for the answer exceed {limit}"
             return LlmFailure(OVER_CONTEXT, detail)
+        return n_prompt
 
+    async def _ask(self, request: Request, n_prompt: int) -> Result:
         async def send(attempt: int, wasted: Usage) -> Result:
             return await self._send(request, n_prompt, attempt, wasted)
 
