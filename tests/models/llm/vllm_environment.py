@@ -29,7 +29,7 @@ AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(
 def make(folder: Path) -> None:
     """Make what is missing of the environment and the model, or wait for the process that is making them.
 
-    A part that is half made is made anew. Raises `subprocess.CalledProcessError`, with what it said, where a step fails.
+    A half-made part is made anew. Raises `subprocess.CalledProcessError`, with what it said, where a step fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("ab") as lock:
