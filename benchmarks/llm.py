@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 
@@ -72,49 +72,60 @@ def made_work(n_texts: int, answer_tokens: int, seed: int) -> Work:
     return Work(texts, answer_tokens)
 
 
-def through_the_stage(work: Work, settings: LlmSettings, server: LlmServerSettings) -> Callable[[], float]:
-    """Asks as the stage does, with an answer store that knows nothing yet; returns answer tokens per second."""
+class Taken(NamedTuple):
+    """Answer tokens per second, and the share of time in which a slot had a request under way."""
+
+    tokens_per_second: float
+    filled: float
+
+
+def through_the_stage(work: Work, settings: LlmSettings, server: LlmServerSettings) -> Callable[[], Taken]:
+    """Asks as the stage does, with an answer store that knows nothing yet."""
+    n_slots = settings.llm_requests_in_flight
     plan = plan_asking(settings, server, LlmBudgetSettings(), "the benchmark")
 
-    def measured() -> float:
+    def measured() -> Taken:
         with tempfile.TemporaryDirectory() as folder:
             asking = make_asking(plan, Store(folder), "run")
             asking.ask([Request(SHORT.fill(text="Warm."), 1)])  # connects
-            n_tokens = 0
+            answers: list[Any] = []
 
-            def counted(requests: Sequence[Request]) -> Any:
-                nonlocal n_tokens
-                results = asking.ask(requests)
-                n_tokens += sum(result.usage.answer_tokens for result in results)  # type: ignore[union-attr]
+            def kept(requests: Sequence[Request]) -> Any:
+                answers.extend(results := asking.ask(requests))
                 return results
 
             started = time.monotonic()
-            hold_all(work.dialogues(), counted)
-            return n_tokens / (time.monotonic() - started)
+            hold_all(work.dialogues(), kept)
+            seconds = time.monotonic() - started
+        n_tokens = sum(answer.usage.answer_tokens for answer in answers)
+        return Taken(n_tokens / seconds, sum(answer.seconds for answer in answers) / seconds / n_slots)
 
     return measured
 
 
-def straight(work: Work, settings: LlmSettings, endpoint: Endpoint) -> Callable[[], float]:
+def straight(work: Work, settings: LlmSettings, endpoint: Endpoint) -> Callable[[], Taken]:
     """Posts the same bodies, the same number at once, and looks at nothing but the usage."""
     bodies = [wire.body_of(request, settings, endpoint.model) for request in work.requests()]
-    url = endpoint.url + wire.path_of(settings)
+    url, n_slots = endpoint.url + wire.path_of(settings), settings.llm_requests_in_flight
 
-    async def measured() -> float:
-        n_tokens, waiting = 0, iter(bodies)
+    async def measured() -> Taken:
+        n_tokens, busy, waiting = 0, 0.0, iter(bodies)
         limits = httpx2.Limits(max_connections=None)
         async with httpx2.AsyncClient(headers=endpoint.headers, timeout=600, limits=limits, trust_env=False) as client:
 
             async def post() -> None:
-                nonlocal n_tokens
+                nonlocal n_tokens, busy
                 for body in waiting:
+                    sent = time.monotonic()
                     response = await client.post(url, json=body)
                     n_tokens += response.json()["usage"]["completion_tokens"]
+                    busy += time.monotonic() - sent
 
             await client.post(url, json={**bodies[0], "max_tokens": 1})  # connects
             started = time.monotonic()
-            await asyncio.gather(*(post() for _ in range(settings.llm_requests_in_flight)))
-            return n_tokens / (time.monotonic() - started)
+            await asyncio.gather(*(post() for _ in range(n_slots)))
+            seconds = time.monotonic() - started
+            return Taken(n_tokens / seconds, busy / seconds / n_slots)
 
     return lambda: asyncio.run(measured())
 
@@ -130,11 +141,17 @@ def figures(work: Work, settings: LlmSettings, server: LlmServerSettings, n_roun
         for number in range(n_rounds):
             order = list(sides) if number % 2 else list(reversed(sides))
             rounds.append({name: sides[name]() for name in order})
-    ratios = [taken["stage"] / taken["straight"] for taken in rounds]
-    medians = {name: statistics.median(taken[name] for taken in rounds) for name in sides}
-    detail = f"{medians['stage']:.1f} and {medians['straight']:.1f} answer tokens/s; {len(work.texts)} prompts, "
-    detail += f"{settings.llm_requests_in_flight} in flight; rounds {', '.join(f'{ratio:.2f}' for ratio in ratios)}"
+    speeds = {name: [taken[name].tokens_per_second for taken in rounds] for name in sides}
+    ratios = [ours / theirs for ours, theirs in zip(speeds["stage"], speeds["straight"], strict=True)]
+    detail = (
+        f"{statistics.median(speeds['stage']):.1f} and {statistics.median(speeds['straight']):.1f} answer tokens/s; "
+    )
+    detail += f"{len(work.texts)} prompts, {settings.llm_requests_in_flight} in flight; "
+    detail += f"rounds {', '.join(f'{ratio:.2f}' for ratio in ratios)}"
     yield Figure("llm", "stage / straight, tokens per second", statistics.median(ratios), 0.95, False, detail)
+    filled = {name: statistics.median(taken[name].filled for taken in rounds) for name in sides}
+    detail = f"a slot has a request under way for {filled['stage']:.1%} and {filled['straight']:.1%} of the time"
+    yield Figure("llm", "stage / straight, filled slots", filled["stage"] / filled["straight"], 0.95, False, detail)
 
 
 @contextmanager
@@ -145,6 +162,7 @@ def chosen(options: Any) -> Iterator[tuple[LlmSettings, LlmServerSettings]]:
         yield LlmSettings(llm_url=options.url, llm_revision="benchmark", **common), LlmServerSettings()
         return
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # a thread bound to a core waits for its other work
     yield (
         LlmSettings(
             llm_model=f"{options.vllm}/model",

@@ -14,6 +14,7 @@ from models.errors import RefusedError
 from models.llm import wire
 from models.llm.breaker import FAILURES_IN_A_ROW, Breaker
 from models.llm.budget import Budget, Refusal, Reservation
+from models.llm.counting import TEMPLATE_TOKENS, CountTokens, estimated_tokens, surely_fits
 from models.llm.records import (
     BAD_RESPONSE,
     BUDGET_USD,
@@ -32,19 +33,19 @@ from models.llm.settings import LlmBudgetSettings, LlmSettings
 from models.llm.transport import Transport, Trouble
 from models.llm.wire import Endpoint
 
-CountTokens = Callable[[str], int]
 T = TypeVar("T")
 
 COUNTED_AHEAD = 4
 """Prompts that are counted while all slots are taken."""
+
+UNREAD_SHARE = 4
+"""One result for this many slots may wait for its reader while all slots are taken."""
 
 _MAX_BACKOFF_SECONDS = 30.0
 _MAX_TIMEOUTS = 2
 _ALIVE_CHECK_SECONDS = 10.0
 # How vLLM marks what it gave up on: a request that was dropped, or an engine that failed.
 _UNFINISHED = frozenset({"abort", "error"})
-# What a chat template puts around one message: generous, since it only guards.
-_TEMPLATE_TOKENS = 8
 
 
 class Pace(NamedTuple):
@@ -106,11 +107,12 @@ class LlmClient:
     ) -> Iterator[tuple[int, Result] | None]:
         """Yields number and result of each request as they come, and None each time none came for `tick_seconds`.
 
-        Results that nobody took yet count as under way, so that a slow reader has no more of them to lose. Leaving the
-        iterator early cancels what is under way.
+        Results that nobody took yet count as under way, but for a few that keep slots busy while a reader works, so that
+        a slow reader has few of them to lose. Leaving the iterator early cancels what is under way.
         """
         done: queue.SimpleQueue[tuple[int, Result]] = queue.SimpleQueue()
-        room = asyncio.Semaphore(self.settings.llm_requests_in_flight)
+        n_slots = self.settings.llm_requests_in_flight
+        room = asyncio.Semaphore(n_slots + n_slots // UNREAD_SHARE)
         running = asyncio.run_coroutine_threadsafe(self._ask_all(requests, done, room), self._loop)
         try:
             n_left = len(requests)
@@ -250,11 +252,16 @@ class LlmClient:
 
     async def _prompt_tokens(self, request: Request) -> int:
         if self._count_tokens is None:
-            return await self._transport.count_tokens(request)
+            texts = [message.content for message in request.messages]
+            if self.budget.is_limited or not surely_fits(
+                texts, request.max_answer_tokens, self.endpoint.context_tokens
+            ):
+                return await self._transport.count_tokens(request)
+            return estimated_tokens(texts)  # the bill of a cut connection alone rests on it
         if self.settings.llm_api == "completions":
             return self._count_tokens(str(wire.prompt_of(request, self.settings)["prompt"])) + 1
         text = "\n".join(message.content for message in request.messages)
-        return self._count_tokens(text) + _TEMPLATE_TOKENS * (len(request.messages) + 1)
+        return self._count_tokens(text) + TEMPLATE_TOKENS * (len(request.messages) + 1)
 
     def _backoff_seconds(self, attempt: int) -> float:
         """Before the next attempt: twice as long each time, less a random part of up to half."""

@@ -291,3 +291,15 @@ def test_prompts_are_counted_while_all_slots_are_taken(serve):
         results = client.ask([ask_for(f"number {number}") for number in range(12)])
         assert [result.text for result in results] == ["yes"] * 12
         assert len(counted) == 12 and fake.most_in_flight == 1
+
+
+@pytest.mark.parametrize(("text", "budget_usd", "n_counted"), [("word", None, 0), ("wörd", None, 1), ("word", 1.0, 1)])
+def test_the_endpoint_counts_only_what_may_not_fit_or_has_to_be_paid_for(
+    serve, monkeypatch, text, budget_usd, n_counted
+):
+    budget = Budget(LlmBudgetSettings(budget_usd=budget_usd))
+    _, client = serve("yes", budget=budget, count_tokens=None)
+    counted = []
+    count = client._transport.count_tokens
+    monkeypatch.setattr(client._transport, "count_tokens", lambda request: counted.append(request) or count(request))
+    assert client.ask([ask_for(text)])[0].text == "yes" and len(counted) == n_counted

@@ -77,6 +77,7 @@ def service(tmp_path_factory, server_settings):
     settings = LlmSettings(llm_model=f"{FOLDER}/model", llm_context_tokens=CONTEXT_TOKENS, llm_requests_in_flight=8)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        patch.setenv("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # a thread bound to a core waits for its other work
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setattr("tempfile.tempdir", str(folder))
         with LlmService(settings, server_settings) as made:
