@@ -107,8 +107,8 @@ class LlmClient:
     ) -> Iterator[tuple[int, Result] | None]:
         """Yields number and result of each request as they come, and None each time none came for `tick_seconds`.
 
-        Results that nobody took yet count as under way, but for a few that keep slots busy while a reader works, so that
-        a slow reader has few of them to lose. Leaving the iterator early cancels what is under way.
+        Results that nobody took yet count as under way, but for a few that keep slots busy while a reader works: so a
+        slow reader has few of them to lose. Leaving the iterator early cancels what is under way.
         """
         done: queue.SimpleQueue[tuple[int, Result]] = queue.SimpleQueue()
         n_slots = self.settings.llm_requests_in_flight
