@@ -23,13 +23,14 @@ from pipelines.run_plan import check_recipes, find_changes, touched_shards
 from transforms.changes import Changes, read_items
 from transforms.contents import document_counts, load_contents, plan_shard, read_content_changes, write_content_changes
 from transforms.context import RunContext, open_store
+from transforms.cutters import cutter_for
 from transforms.documents import load_documents, merged, resolve
 from transforms.guards import add_up, count_documents, refusal
 from transforms.planning.corpus import CUTTERS
 from transforms.planning.costs import PolicyFigures, Pricing
 from transforms.reading import read_gone, read_item
 from transforms.records import GuardCount, LeftoverVectors, Record, TouchShard, WorkItem
-from transforms.stages import cutter_for, home_uri, shards_of_leftover
+from transforms.stages import home_uri, shards_of_leftover
 from transforms.store.dry import dry_root
 from transforms.store.manifest import Manifest
 from transforms.store.pointer import check_publishable

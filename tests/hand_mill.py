@@ -24,6 +24,7 @@ from pipelines.run_plan import check_recipes, find_changes, touched_shards
 from transforms.changes import Changes, read_changes, write_changes
 from transforms.contents import plan_shard, write_content_changes
 from transforms.context import RunContext, open_store
+from transforms.cutters import cutter_for
 from transforms.cutting import cut_item
 from transforms.documents import Document, load_documents, merged, resolve
 from transforms.documents_writing import write_documents
@@ -36,7 +37,6 @@ from transforms.publishing import publish
 from transforms.reading import read_gone, read_item
 from transforms.records import EncodeItem, Failure, FileGone, Note, Record, TouchShard, WorkItem
 from transforms.shards import write_shard
-from transforms.stages import cutter_for
 from transforms.stages import home_uri as home
 from transforms.store.manifest import Manifest
 from transforms.store.pointer import read_pointer

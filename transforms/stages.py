@@ -14,12 +14,11 @@ from apache_beam.utils.shared import Shared
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
 
-from models.tokenizer import Tokenizer, load_tokenizer
 from transforms.changes import read_changes
-from transforms.chunking import Cutter, Questioning, make_cutter, make_detection
 from transforms.columns import strings
 from transforms.contents import plan_shard, write_content_changes
 from transforms.context import RunContext
+from transforms.cutters import CuttingTools
 from transforms.cutting import cut_item
 from transforms.documents import load_documents, merged, resolve
 from transforms.documents_writing import write_documents
@@ -44,7 +43,6 @@ from transforms.records import (
     one_by_one,
     taken_together,
 )
-from transforms.rewriting.asking import make_asking
 from transforms.shards import write_shard
 from transforms.work import CHARS_PER_TOKEN, WorkPacker
 from transforms.work_vectors import is_of_recipe, read_leftover
@@ -220,14 +218,16 @@ class CutUnits(beam.PTransform):
     verdict: PCollection[str]
 
     def expand(self, items: PCollection[Any]) -> Any:
-        cut = (
+        admitted = (
             items
             | "IfAdmitted" >> beam.Filter(_admitted, AsSingleton(self.verdict)).with_output_types(Record)
             | "SpreadWork" >> beam.Reshuffle()
-            | "Cut"
-            >> beam.ParDo(_CutUnits(self.context))
-            .with_resource_hints(**cutting_hints(self.context))
-            .with_outputs(NOTES, FAILURES, ITEMS, main="places")
+        )
+        cutting = _by_asking(self.context) if self.context.asking else beam.ParDo(_CutUnits(self.context))
+        cut = (
+            admitted
+            | "Cut" >> cutting.with_resource_hints(**cutting_hints(self.context))
+            | "Sort" >> beam.FlatMap(_sort_cut).with_outputs(NOTES, FAILURES, ITEMS, main="places")
         )
         places = cut["places"] | "Places" >> beam.Map(_same).with_output_types(Keyed)
         return (
@@ -248,37 +248,33 @@ class _CutUnits(beam.DoFn):
         self._shared = Shared()
 
     def setup(self) -> None:
-        self._tools = self._shared.acquire(lambda: _Tools(self._context))
+        self._tools = self._shared.acquire(lambda: CuttingTools(self._context))
 
     def process(self, item: Any) -> Iterator[Any]:
-        for result in cut_item(self._context, self._tools.cutter, self._tools.tokenizer, item):
-            match result:
-                case Note():
-                    yield TaggedOutput(NOTES, result)
-                case Failure():
-                    yield TaggedOutput(FAILURES, result)
-                case EncodeItem():
-                    _count("cut", "tokens", result.n_tokens)
-                    yield TaggedOutput(ITEMS, result)
-                case _:
-                    yield result
+        yield list(cut_item(self._context, self._tools.cutter, self._tools.tokenizer, item))
 
 
-class _Tools:
-    """A tokenizer and a cutter with its language model, one of each a process."""
+def _by_asking(context: RunContext) -> beam.PTransform[Any, Any]:
+    # Imported here, as for the encoder.
+    from apache_beam.ml.inference.base import RunInference
 
-    def __init__(self, context: RunContext) -> None:
-        self.tokenizer: Tokenizer = load_tokenizer(context.encoder)
-        self.cutter: Cutter = cutter_for(context, self.tokenizer)
+    from transforms.cutting_by_asking import LlmHandler
+
+    return RunInference(LlmHandler(context))
 
 
-def cutter_for(context: RunContext, tokenizer: Tokenizer) -> Cutter:
-    """The cutter that the run's settings ask for."""
-    detection, questioning = make_detection(context.semantic, context.encoder), None
-    if context.asking is not None:
-        asking = make_asking(context.asking, context.store, context.run)
-        questioning = Questioning(asking, context.pic, context.boundaries, context.rewriting)
-    return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection, questioning)
+def _sort_cut(results: Iterable[Any]) -> Iterator[Any]:
+    for result in results:
+        match result:
+            case Note():
+                yield TaggedOutput(NOTES, result)
+            case Failure():
+                yield TaggedOutput(FAILURES, result)
+            case EncodeItem():
+                _count("cut", "tokens", result.n_tokens)
+                yield TaggedOutput(ITEMS, result)
+            case _:
+                yield result
 
 
 @dataclass

@@ -92,6 +92,11 @@ class Budget:
             self._token_usd += token_price_usd(self.settings, usage)
 
     @property
+    def is_limited(self) -> bool:
+        """Whether anything is ever refused."""
+        return self._usd is not None or self._gpu_hours is not None
+
+    @property
     def usage(self) -> Usage:
         """Tokens booked so far."""
         with self._lock:

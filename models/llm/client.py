@@ -14,6 +14,7 @@ from models.errors import RefusedError
 from models.llm import wire
 from models.llm.breaker import FAILURES_IN_A_ROW, Breaker
 from models.llm.budget import Budget, Refusal, Reservation
+from models.llm.counting import TEMPLATE_TOKENS, CountTokens, estimated_tokens, surely_fits
 from models.llm.records import (
     BAD_RESPONSE,
     BUDGET_USD,
@@ -32,16 +33,19 @@ from models.llm.settings import LlmBudgetSettings, LlmSettings
 from models.llm.transport import Transport, Trouble
 from models.llm.wire import Endpoint
 
-CountTokens = Callable[[str], int]
 T = TypeVar("T")
+
+COUNTED_AHEAD = 4
+"""Prompts that are counted while all slots are taken."""
+
+UNREAD_SHARE = 4
+"""One result for this many slots may wait for its reader while all slots are taken."""
 
 _MAX_BACKOFF_SECONDS = 30.0
 _MAX_TIMEOUTS = 2
 _ALIVE_CHECK_SECONDS = 10.0
 # How vLLM marks what it gave up on: a request that was dropped, or an engine that failed.
 _UNFINISHED = frozenset({"abort", "error"})
-# What a chat template puts around one message: generous, since it only guards.
-_TEMPLATE_TOKENS = 8
 
 
 class Pace(NamedTuple):
@@ -103,11 +107,12 @@ class LlmClient:
     ) -> Iterator[tuple[int, Result] | None]:
         """Yields number and result of each request as they come, and None each time none came for `tick_seconds`.
 
-        Results that nobody took yet count as under way, so that a slow reader has no more of them to lose. Leaving the
-        iterator early cancels what is under way.
+        Results that nobody took yet count as under way, but for a few that keep slots busy while a reader works: so a
+        slow reader has few of them to lose. Leaving the iterator early cancels what is under way.
         """
         done: queue.SimpleQueue[tuple[int, Result]] = queue.SimpleQueue()
-        room = asyncio.Semaphore(self.settings.llm_requests_in_flight)
+        n_slots = self.settings.llm_requests_in_flight
+        room = asyncio.Semaphore(n_slots + n_slots // UNREAD_SHARE)
         running = asyncio.run_coroutine_threadsafe(self._ask_all(requests, done, room), self._loop)
         try:
             n_left = len(requests)
@@ -121,8 +126,8 @@ class LlmClient:
                         yield None
                     continue
                 n_left -= 1
-                yield item
                 self._loop.call_soon_threadsafe(room.release)
+                yield item
         finally:
             running.cancel()
 
@@ -152,30 +157,36 @@ class LlmClient:
 
         async def work() -> None:
             for number, request in waiting:
+                n_prompt = await self._guarded(self._count(request))
                 await room.acquire()
                 async with self._slots:
-                    done.put((number, await self._ask(request)))
+                    done.put((number, await self._timed(request, n_prompt)))
 
-        n_workers = min(len(requests), self.settings.llm_requests_in_flight)
+        n_workers = min(len(requests), self.settings.llm_requests_in_flight + COUNTED_AHEAD)
         await asyncio.gather(*(work() for _ in range(n_workers)))
 
-    async def _ask(self, request: Request) -> Result:
+    async def _timed(self, request: Request, n_prompt: int | LlmFailure) -> Result:
         started_at = self._loop.time()
-        try:
-            result = await self._counted_and_sent(request)
-        except Exception as error:  # a fault of a library, on one request: the others go on
-            result = LlmFailure(BAD_RESPONSE, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        result = n_prompt if isinstance(n_prompt, LlmFailure) else await self._guarded(self._ask(request, n_prompt))
         return msgspec.structs.replace(result, seconds=self._loop.time() - started_at)
 
-    async def _counted_and_sent(self, request: Request) -> Result:
+    async def _guarded(self, work: Awaitable[T]) -> T | LlmFailure:
+        """What `work` comes to, a fault of a library being a failure of its request alone."""
+        try:
+            return await work
+        except Exception as error:
+            return LlmFailure(BAD_RESPONSE, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+
+    async def _count(self, request: Request) -> int | LlmFailure:
+        """The tokens of a prompt that fits the context with its answer. Counted ahead, so that no slot waits for it."""
         n_prompt = await self._retried(lambda attempt, wasted: self._prompt_tokens(request), 0, 0)
-        if isinstance(n_prompt, LlmFailure):
-            return n_prompt
         limit = self.endpoint.context_tokens
-        if n_prompt + request.max_answer_tokens > limit:
+        if isinstance(n_prompt, int) and n_prompt + request.max_answer_tokens > limit:
             detail = f"{n_prompt} tokens and {request.max_answer_tokens} for the answer exceed {limit}"
             return LlmFailure(OVER_CONTEXT, detail)
+        return n_prompt
 
+    async def _ask(self, request: Request, n_prompt: int) -> Result:
         async def send(attempt: int, wasted: Usage) -> Result:
             return await self._send(request, n_prompt, attempt, wasted)
 
@@ -241,11 +252,16 @@ class LlmClient:
 
     async def _prompt_tokens(self, request: Request) -> int:
         if self._count_tokens is None:
-            return await self._transport.count_tokens(request)
+            texts = [message.content for message in request.messages]
+            if self.budget.is_limited or not surely_fits(
+                texts, request.max_answer_tokens, self.endpoint.context_tokens
+            ):
+                return await self._transport.count_tokens(request)
+            return estimated_tokens(texts)  # the bill of a cut connection alone rests on it
         if self.settings.llm_api == "completions":
             return self._count_tokens(str(wire.prompt_of(request, self.settings)["prompt"])) + 1
         text = "\n".join(message.content for message in request.messages)
-        return self._count_tokens(text) + _TEMPLATE_TOKENS * (len(request.messages) + 1)
+        return self._count_tokens(text) + TEMPLATE_TOKENS * (len(request.messages) + 1)
 
     def _backoff_seconds(self, attempt: int) -> float:
         """Before the next attempt: twice as long each time, less a random part of up to half."""

@@ -1,6 +1,6 @@
 """Counts prompts with the model's own tokenizer, before they are sent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import tokenizers
@@ -10,6 +10,30 @@ from models.llm.settings import LlmSettings
 from models.tiktoken_tokenizer import load_tiktoken
 
 CountTokens = Callable[[str], int]
+
+TEMPLATE_TOKENS = 8
+"""What a chat template puts around one message: generous, since it only guards."""
+
+# What a template may say of its own, such as a date or how to behave.
+_UNSEEN_TOKENS = 256
+_BYTES_PER_TOKEN = 4
+
+
+def surely_fits(texts: Sequence[str], max_answer_tokens: int, context_tokens: int) -> bool:
+    """Whether a prompt fits whatever its tokenizer is: no token of ASCII is shorter than a byte. Other texts never do.
+
+    So an endpoint need not be asked to count most prompts, at a request for each.
+
+    >>> surely_fits(["word " * 100], 100, 1000), surely_fits(["word " * 100], 100, 500), surely_fits(["é"], 1, 9999)
+    (True, False, False)
+    """
+    around = _UNSEEN_TOKENS + TEMPLATE_TOKENS * (len(texts) + 1)
+    return sum(map(len, texts)) + around + max_answer_tokens <= context_tokens and all(map(str.isascii, texts))
+
+
+def estimated_tokens(texts: Sequence[str]) -> int:
+    """About the tokens of a prompt in a language with ASCII letters."""
+    return sum(map(len, texts)) // _BYTES_PER_TOKEN + TEMPLATE_TOKENS * len(texts)
 
 
 def load_counter(settings: LlmSettings, model: Path | None = None) -> CountTokens | None:

@@ -10,13 +10,13 @@ from transforms.changes import compare
 from transforms.chunking import Cutter
 from transforms.contents import plan_shard, write_content_changes
 from transforms.context import RunContext
+from transforms.cutters import cutter_for
 from transforms.cutting import cut_item, encode_items
 from transforms.documents import resolve
 from transforms.elements import CutDocument
 from transforms.reading import read_item
 from transforms.records import EncodeItem, Note, ReadItem, UnitsWritten, WorkItem
 from transforms.scratch import read_all
-from transforms.stages import cutter_for
 
 units = st.lists(st.tuples(st.integers(0, 50), st.booleans(), st.integers(0, 3)), max_size=60)
 

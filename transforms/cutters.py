@@ -1,0 +1,23 @@
+"""The cutter of a run, with the tokenizer and the language model that its settings ask for."""
+
+from models.tokenizer import Tokenizer, load_tokenizer
+from transforms.chunking import Cutter, Questioning, make_cutter, make_detection
+from transforms.context import RunContext
+from transforms.rewriting.asking import make_asking
+
+
+class CuttingTools:
+    """A tokenizer and a cutter with its language model, one of each a process. No model is loaded before it is used."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.tokenizer: Tokenizer = load_tokenizer(context.encoder)
+        self.cutter: Cutter = cutter_for(context, self.tokenizer)
+
+
+def cutter_for(context: RunContext, tokenizer: Tokenizer) -> Cutter:
+    """The cutter that the run's settings ask for."""
+    detection, questioning = make_detection(context.semantic, context.encoder), None
+    if context.asking is not None:
+        asking = make_asking(context.asking, context.store, context.run)
+        questioning = Questioning(asking, context.pic, context.boundaries, context.rewriting)
+    return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection, questioning)
