@@ -73,7 +73,10 @@ def cut_contents(
     """
     sources = _sources(context, item.entries)
     dialogues = (_tried(_units_of(context, cutter, entry, source, result)) for entry, source in sources)
-    made = hold_all(dialogues, cutter.ask)
+    try:
+        made = hold_all(dialogues, cutter.ask)
+    finally:
+        context.spending.flush()
     for entry, rows in zip(item.entries, made, strict=True):
         if isinstance(rows, Exception):
             detail = f"{type(rows).__name__}: {rows}"[:500]
@@ -82,8 +85,6 @@ def cut_contents(
             result.failures.append(Failure("cut", "no_units", content_id=entry.content_id))
         else:
             yield entry, rows
-    for note, count in cutter.take_notes().items():
-        result.outcomes[note] = result.outcomes.get(note, 0) + count
 
 
 def _tried(dialogue: Dialogue[T]) -> Dialogue[T | Exception]:

@@ -3,6 +3,7 @@
 Each takes a `RunContext`; what flows between them are `Record`s. Tagged outputs are named after what they carry.
 """
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Tuple  # noqa: UP035 - Beam's type hints
@@ -46,6 +47,7 @@ from transforms.records import (
 )
 from transforms.rewriting.asking import make_asking
 from transforms.shards import write_shard
+from transforms.spending import DETECTED
 from transforms.work import CHARS_PER_TOKEN, WorkPacker
 from transforms.work_vectors import is_of_recipe, read_leftover
 
@@ -274,9 +276,10 @@ class _Tools:
 
 def cutter_for(context: RunContext, tokenizer: Tokenizer) -> Cutter:
     """The cutter that the run's settings ask for."""
-    detection, questioning = make_detection(context.semantic, context.encoder), None
+    tell = functools.partial(context.spending.add, DETECTED)
+    detection, questioning = make_detection(context.semantic, context.encoder, tell), None
     if context.asking is not None:
-        asking = make_asking(context.asking, context.store, context.run)
+        asking = make_asking(context.asking, context.store, context.run, context.spending)
         questioning = Questioning(asking, context.pic, context.boundaries, context.rewriting)
     return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection, questioning)
 
