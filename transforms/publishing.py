@@ -72,7 +72,7 @@ def _does_not_add_up(parts: Parts, outcomes: Mapping[str, int]) -> str:
         return f"documents do not add up: {dict(outcomes)}; nothing was published. Please report this"
     n_missing = sum(int(record.totals.get("units_bad", 0)) for record in parts.written)
     failed = failed_contents(parts.failures)
-    explained = {failure.vector_id for failure in parts.failures if failure.content_id not in failed}
+    explained = {f.vector_id for f in parts.failures if not f.is_served and f.content_id not in failed}
     if n_missing > len(explained):
         found = f"{n_missing} units have no vector and {len(explained)} have a dead letter"
         return f"units do not add up: {found}; nothing was published. Please report this"
@@ -138,7 +138,7 @@ def _outcomes(context: RunContext, parts: Parts) -> dict[str, int]:
         totals[note.outcome] += note.count
     failed = failed_contents(parts.failures)
     for failure in parts.failures:
-        if failure.content_id not in failed:
+        if failure.content_id not in failed and not failure.is_served:
             totals[f"unit_failed:{failure.stage}:{failure.reason}"] += 1
     _leave_out_unlisted(totals)
     return dict(sorted(totals.items()))
@@ -262,11 +262,12 @@ def _ledger(context: RunContext, parts: Parts, draft: Outcome, bill: LlmBill) ->
 
 
 def _failures(context: RunContext, parts: Parts) -> tuple[FileEntry, ...]:
-    """The dead letters of documents, and those of single units of contents that are served without them."""
+    """The dead letters of documents, and those of single units and requests that contents are served without."""
     entries = [entry for record in parts.documents for entry in record.failures]
     entries += [entry for record in parts.written for entry in record.failures]
     failed = failed_contents(parts.failures)
-    rows = [failure_row(failure, False) for failure in parts.failures if failure.content_id not in failed]
+    ordered = sorted(parts.failures, key=lambda failure: (failure.content_id, failure.stage, failure.reason))
+    rows = [failure_row(failure, False) for failure in ordered if failure.content_id not in failed]
     if rows:
         entries.append(write_table(context.store, "failures/units", pa.Table.from_pylist(rows, FAILURES)))
     return tuple(entries)
