@@ -1,4 +1,7 @@
-"""Stands for the Python that has vLLM: takes vLLM's arguments, serves the obedient model, and has a child of its own."""
+"""Stands for the Python that has vLLM: takes vLLM's arguments, serves the obedient model, and has a child of its own.
+
+The checkout and its folder of tests are on PYTHONPATH.
+"""
 
 import argparse
 import subprocess
@@ -6,8 +9,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 
 from obedient import answers
 

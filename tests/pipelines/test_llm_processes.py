@@ -25,21 +25,14 @@ class Started:
         (base / "tmp").mkdir()
         for number in range(8):
             self._write(f"corpus/doc{number}.txt", essay(f"Name{number}"))
-        words = [
-            sys.executable,
-            "-m",
-            "pipelines",
-            "ingest",
-            "--input",
-            f"{base}/corpus/*",
-            "--output",
-            f"{base}/index",
-        ]
+        words = [sys.executable, "-m", "pipelines", "ingest", "--input", f"{base}/corpus/*"]
+        words += ["--output", f"{base}/index", "--encoder", "hashing", "--chunker", "llm"]
         words += ["--llm-model", self._model(), "--llm-python", self._python()]
         words += ["--llm-outage-seconds", "1", "--work-item-tokens", "64", "--llm-requests-in-flight", "1"]
         for word in ("--folder", str(base), *server_arguments):
             words.append(f"--llm-server-arguments={word}")
         environment = {**os.environ, **worker_environment(), "TMPDIR": str(base / "tmp")}
+        environment["PYTHONPATH"] += f"{os.pathsep}{SERVER.parent}"
         with (base / "said").open("wb") as said:
             self.process = subprocess.Popen(
                 [*words, *runner], cwd=checkout, env=environment, stdout=said, stderr=said, start_new_session=True
