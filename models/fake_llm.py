@@ -119,6 +119,11 @@ class FakeEndpoint:
         return len(self.prompts)
 
     @property
+    def n_connections(self) -> int:
+        """Connections that are open now."""
+        return len(self._server.connections) if self._server is not None else 0
+
+    @property
     def n_distinct(self) -> int:
         """Different prompts asked for so far."""
         return len({json.dumps(prompt.body, sort_keys=True) for prompt in self.prompts})

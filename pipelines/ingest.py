@@ -23,6 +23,7 @@ from transforms.context import RunContext, open_store
 from transforms.listing import ListedFile, list_files
 from transforms.llm_bill import llm_bill
 from transforms.outcome import Outcome, read_outcome
+from transforms.spending import DETECTED, spent_in
 from transforms.store.files import Store
 from transforms.store.lease import RUNS, Lease
 from transforms.store.manifest import Manifest
@@ -143,8 +144,9 @@ def _sweep(store: Store, runs: Iterable[str]) -> None:
 def _nothing_changed(context: RunContext, base: Manifest, changes: Changes, started: float) -> IngestReport:
     store = context.store
     dead = dead_runs(store, own="")
-    wasted = spent_by(store, unsettled(dead, base))
-    bill = llm_bill(context, unsettled(dead, base), (), ())
+    to_settle = unsettled(dead, base)
+    wasted = spent_by(store, to_settle) + spent_in(store, to_settle)[DETECTED]
+    bill = llm_bill(context, to_settle, ())
     _sweep(store, dead)
     documents = dict.fromkeys(("listed", "indexed", "unchanged", "empty", "failed", "deleted", "stale"), 0)
     documents |= {"listed": changes.n_unchanged, "unchanged": changes.n_unchanged}

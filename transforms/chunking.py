@@ -1,7 +1,7 @@
 """Cuts documents into units: the settings' chunker, exact counts, and the cap that no embedded input exceeds."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -162,11 +162,6 @@ class Cutter:
     def ask(self) -> Ask:
         """What the dialogues of `dialogue` are held with."""
         return self._asking.ask if self._asking else nobody
-
-    @property
-    def take_notes(self) -> Callable[[], Mapping[str, int]]:
-        """What asking came to beside its answers, since the last call."""
-        return self._asking.take_notes if self._asking else dict
 
     @property
     def addresses(self) -> frozenset[str]:

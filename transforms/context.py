@@ -19,6 +19,7 @@ from transforms.settings import (
     RunSettings,
     SemanticSettings,
 )
+from transforms.spending import Spending
 from transforms.store.dry import DryStore, is_dry
 from transforms.store.files import Store
 from transforms.store.manifest import DocumentShard, Manifest, Shard
@@ -83,6 +84,11 @@ class RunContext:
         return open_store(self.root)
 
     @property
+    def spending(self) -> Spending:
+        """This process's sums of what no finished work bears, one object a process."""
+        return _spending(self.root, self.run)
+
+    @property
     def cut_recipe(self) -> str:
         return self.recipes["cut"].id
 
@@ -127,6 +133,11 @@ class RunContext:
 def open_store(root: str) -> Store:
     """The store at `root`, one object a process."""
     return DryStore(root) if is_dry(root) else Store(root)
+
+
+@functools.lru_cache(maxsize=8)
+def _spending(root: str, run: str) -> Spending:
+    return Spending(open_store(root), run)
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,9 +1,12 @@
 """The cutter of a run, with the tokenizer and the language model that its settings ask for."""
 
+from functools import partial
+
 from models.tokenizer import Tokenizer, load_tokenizer
 from transforms.chunking import Cutter, Questioning, make_cutter, make_detection
 from transforms.context import RunContext
 from transforms.rewriting.asking import make_asking
+from transforms.spending import DETECTED
 
 
 class CuttingTools:
@@ -16,8 +19,9 @@ class CuttingTools:
 
 def cutter_for(context: RunContext, tokenizer: Tokenizer) -> Cutter:
     """The cutter that the run's settings ask for."""
-    detection, questioning = make_detection(context.semantic, context.encoder), None
+    tell = partial(context.spending.add, DETECTED)
+    detection, questioning = make_detection(context.semantic, context.encoder, tell), None
     if context.asking is not None:
-        asking = make_asking(context.asking, context.store, context.run)
+        asking = make_asking(context.asking, context.store, context.run, context.spending)
         questioning = Questioning(asking, context.pic, context.boundaries, context.rewriting)
     return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection, questioning)

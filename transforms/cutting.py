@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from models.flops import attention_flops, encoding_flops
+from models.llm.records import LlmFailure, Request, Result
 from models.tokenizer import Tokenizer
 from transforms.addresses import with_addresses
 from transforms.chunkers.protocol import Source
@@ -22,7 +23,7 @@ from transforms.identity import unit_id, vector_id
 from transforms.ledger import DETECTION_COLUMNS
 from transforms.recipes import fingerprint
 from transforms.records import EncodeItem, Failure, Note, Record, UnitsWritten, VectorsWritten, WorkEntry, WorkItem
-from transforms.rewriting.dialogues import Dialogue, hold_all
+from transforms.rewriting.dialogues import Ask, Dialogue, hold_all
 from transforms.scratch import read_rows as read_scratch_rows
 from transforms.scratch import write_rows
 from transforms.snapshots import snapshots_of
@@ -75,7 +76,12 @@ def cut_contents(
     """
     sources = _sources(context, item.entries)
     dialogues = (_tried(_units_of(context, cutter, entry, source, result)) for entry, source in sources)
-    made = hold_all(dialogues, cutter.ask)
+    ask = _Watched(cutter.ask)
+    try:
+        made = hold_all(dialogues, ask)
+    finally:
+        context.spending.flush()
+    result.failures += ask.letters(item.entries)
     for entry, rows in zip(item.entries, made, strict=True):
         if isinstance(rows, Exception):
             detail = f"{type(rows).__name__}: {rows}"[:500]
@@ -84,8 +90,29 @@ def cut_contents(
             result.failures.append(Failure("cut", "no_units", content_id=entry.content_id))
         else:
             yield entry, rows
-    for note, count in cutter.take_notes().items():
-        result.outcomes[note] = result.outcomes.get(note, 0) + count
+
+
+class _Watched:
+    """An `ask` that keeps what failed: one dead letter for each content, stage and reason."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._failed: dict[tuple[str, str, str], str] = {}
+
+    def __call__(self, requests: Sequence[Request]) -> Sequence[Result]:
+        results = self._ask(requests)
+        for request, result in zip(requests, results, strict=True):
+            if isinstance(result, LlmFailure):
+                self._failed.setdefault((request.owner, request.stage, result.reason), result.detail)
+        return results
+
+    def letters(self, entries: Iterable[WorkEntry]) -> list[Failure]:
+        """What failed, with the documents' addresses; the contents are served all the same."""
+        uris = {entry.content_id: entry.uri for entry in entries}
+        return [
+            Failure(stage, reason, uris.get(owner, ""), content_id=owner, detail=detail[:500], is_served=True)
+            for (owner, stage, reason), detail in sorted(self._failed.items())
+        ]
 
 
 def _tried(dialogue: Dialogue[T]) -> Dialogue[T | Exception]:

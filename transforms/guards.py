@@ -108,6 +108,8 @@ def failed_contents(failures: Iterable[Failure]) -> dict[str, Failure]:
     failed: dict[str, Failure] = {}
     bad_units: dict[str, set[int]] = {}
     for failure in sorted(failures, key=lambda failure: (failure.content_id, failure.stage, failure.vector_id)):
+        if failure.is_served:
+            continue
         if failure.vector_id < 0:
             failed.setdefault(failure.content_id, failure)
             continue

@@ -13,14 +13,10 @@ from transforms.answers import run_bill
 from transforms.columns import strings
 from transforms.context import RunContext
 from transforms.ledger import ZERO, Row
-from transforms.records import Note
-from transforms.rewriting.asking import DEVICE_MS, WASTED_ANSWER, WASTED_PROMPT
+from transforms.spending import DEVICE_MS, WASTED_ANSWER, WASTED_PROMPT, spent_in
 from transforms.store.manifest import FileEntry
 from transforms.store.schemas import LEDGER
 from transforms.store.segments import read_table
-
-NOTES = frozenset({DEVICE_MS, WASTED_ANSWER, WASTED_PROMPT})
-"""Notes that are part of the bill and no outcomes of documents."""
 
 STAGE = "llm"
 
@@ -38,7 +34,7 @@ class LlmBill(msgspec.Struct, frozen=True):
     flops: float
 
 
-def llm_bill(context: RunContext, runs: Iterable[str], notes: Iterable[Note], reading: Iterable[FileEntry]) -> LlmBill:
+def llm_bill(context: RunContext, runs: Iterable[str], reading: Iterable[FileEntry]) -> LlmBill:
     """The bill of this run and of the interrupted `runs` before it, whose answers it found stored.
 
     `reading` are the ledgers of what was read, which name a document of each content.
@@ -50,7 +46,8 @@ def llm_bill(context: RunContext, runs: Iterable[str], notes: Iterable[Note], re
     bills = [row for part in parts for row in part.to_pylist()]
     uris = _uris(context, reading) if bills else {}
     rows = [_row(bill, uris, prices, n_parameters) for bill in bills]
-    noted = _noted(notes, prices, plan.server.tensor_parallel_size if plan and plan.llm.llm_url is None else 1)
+    n_devices = plan.server.tensor_parallel_size if plan and plan.llm.llm_url is None else 1
+    noted = _noted(spent_in(context.store, taken), prices, n_devices)
     rows += [noted] if noted["wasted_tokens"] or noted["usd"] else []
     return LlmBill(tuple(rows), _tokens(rows), _totals(bills, rows, noted), sum(row["flops"] for row in rows))
 
@@ -76,12 +73,8 @@ def _row(bill: Row, uris: Mapping[str, str], prices: LlmBudgetSettings, n_parame
     }
 
 
-def _noted(notes: Iterable[Note], prices: LlmBudgetSettings, n_devices: int) -> Row:
+def _noted(sums: Mapping[str, int], prices: LlmBudgetSettings, n_devices: int) -> Row:
     """What no answer bears: requests that failed for good, and the time of the devices."""
-    sums = dict.fromkeys(NOTES, 0)
-    for note in notes:
-        if note.outcome in NOTES:
-            sums[note.outcome] += note.count
     wasted = Usage(sums[WASTED_PROMPT], 0, sums[WASTED_ANSWER])
     hours = sums[DEVICE_MS] / 3_600_000
     return {

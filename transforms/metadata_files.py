@@ -10,7 +10,7 @@ from transforms.records import DocumentRead, Record
 from transforms.scratch import let_pages_go, read_rows, write_rows
 
 INLINE_BYTES = 512
-"""Metadata up to so many bytes travels: that much for each document of a shard is what a shuffle takes under one key."""
+"""Metadata up to so many bytes travels: so much of each document of a shard may lie under one key of a shuffle."""
 
 FLUSH_BYTES = 4 * 1024 * 1024
 _SCHEMA = pa.schema([("metadata", pa.string())])

@@ -10,6 +10,7 @@ OUTCOME = "outcome.json"
 class Outcome(msgspec.Struct, frozen=True):
     """What a run came to. Written last, read by whoever started it; `refused` is the one line that says why not.
 
+    `wasted_detection` are those of the wasted tokens that were read to find boundaries.
     `settled_runs` are the dead runs of which this one took over what it could use, and counted the rest as waste.
     """
 
@@ -22,6 +23,7 @@ class Outcome(msgspec.Struct, frozen=True):
     tokens: dict[str, int] = {}
     flops: float = 0.0
     detection_flops: float = 0.0
+    wasted_detection: int = 0
     seconds: dict[str, float] = {}
     outcomes: dict[str, int] = {}
     settled_runs: tuple[str, ...] = ()

@@ -16,11 +16,11 @@ from transforms.filling import merged_shards
 from transforms.gates import measure_gates
 from transforms.guards import failed_contents, failure_reasons, is_conserved, too_many_failures
 from transforms.ledger import stage_row
-from transforms.llm_bill import NOTES as LLM_NOTES
 from transforms.llm_bill import LlmBill, bill_table, llm_bill
 from transforms.outcome import Outcome, write_outcome
 from transforms.records import DocumentShardWritten, Failure, Note, Record, ShardFilled, ShardWritten
 from transforms.sameness import UNIT_FAILURES, is_as_before, recipes_of, settings_of
+from transforms.spending import DETECTED, spent_in
 from transforms.store.manifest import DocumentShard, FileEntry, Manifest, Shard, Training
 from transforms.store.pointer import Pointer, read_pointer, swap_pointer
 from transforms.store.schemas import FAILURES
@@ -76,7 +76,7 @@ def _does_not_add_up(parts: Parts, outcomes: Mapping[str, int]) -> str:
         return f"documents do not add up: {dict(outcomes)}; nothing was published. Please report this"
     n_missing = sum(int(record.totals.get("units_bad", 0)) for record in parts.written)
     failed = failed_contents(parts.failures)
-    explained = {failure.vector_id for failure in parts.failures if failure.content_id not in failed}
+    explained = {f.vector_id for f in parts.failures if not f.is_served and f.content_id not in failed}
     if n_missing > len(explained):
         found = f"{n_missing} units have no vector and {len(explained)} have a dead letter"
         return f"units do not add up: {found}; nothing was published. Please report this"
@@ -139,11 +139,10 @@ def _outcomes(context: RunContext, parts: Parts) -> dict[str, int]:
     for outcomes in [record.outcomes for record in parts.documents] + [record.outcomes for record in parts.written]:
         totals.update(outcomes)
     for note in parts.notes:
-        if note.outcome not in LLM_NOTES:
-            totals[note.outcome] += note.count
+        totals[note.outcome] += note.count
     failed = failed_contents(parts.failures)
     for failure in parts.failures:
-        if failure.content_id not in failed:
+        if failure.content_id not in failed and not failure.is_served:
             totals[f"unit_failed:{failure.stage}:{failure.reason}"] += 1
     _leave_out_unlisted(totals)
     return dict(sorted(totals.items()))
@@ -158,7 +157,7 @@ def _leave_out_unlisted(totals: Counter[str]) -> None:
 
 def _llm_bill(context: RunContext, parts: Parts) -> LlmBill:
     dead = unsettled(dead_runs(context.store, context.run), context.base_manifest())
-    return llm_bill(context, dead, parts.notes, [entry for record in parts.documents for entry in record.ledger])
+    return llm_bill(context, dead, [entry for record in parts.documents for entry in record.ledger])
 
 
 def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int], bill: LlmBill) -> Outcome:
@@ -168,8 +167,10 @@ def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int], bil
     n_units = sum(shard.n_units for shard in merged_shards(context, parts.written))
     names = ("listed", "indexed", "unchanged", "empty", "failed", "deleted", "stale")
     dead = dead_runs(context.store, context.run)
-    spent = spent_by(context.store, [context.run, *unsettled(dead, context.base_manifest())])
+    payers = [context.run, *unsettled(dead, context.base_manifest())]
+    spent = spent_by(context.store, payers)
     wasted = max(0.0, spent - totals["tokens_encoded"] - totals["leftover_tokens"])
+    wasted_detection = max(0, spent_in(context.store, payers)[DETECTED] - int(totals["tokens_detected"]))
     return Outcome(
         documents={name: outcomes.get(name, 0) for name in names},
         units={
@@ -183,11 +184,12 @@ def _summary(context: RunContext, parts: Parts, outcomes: Mapping[str, int], bil
             "detected": int(totals["tokens_detected"]),
             "encoded": int(totals["tokens_encoded"]),
             "padded_slots": int(totals["padded_slots"]),
-            "wasted": int(wasted),
+            "wasted": int(wasted) + wasted_detection,
             **bill.tokens,
         },
         flops=totals["flops"],
         detection_flops=totals["flops_detect"],
+        wasted_detection=wasted_detection,
         seconds={
             "read": sum(record.seconds for record in parts.documents),
             "detect": totals["seconds_detect"],
@@ -264,17 +266,19 @@ def _ledger(context: RunContext, parts: Parts, draft: Outcome, bill: LlmBill) ->
     entries = [entry for record in parts.documents for entry in record.ledger]
     entries += [entry for record in parts.written for entry in record.ledger]
     index = stage_row("index", n_units=draft.units["total"], seconds=draft.seconds["index"])
-    waste = stage_row("encode", wasted_tokens=draft.tokens["wasted"])
-    entries.append(write_table(context.store, "ledger/run", pa.concat_tables([index, waste, bill_table(bill)])))
+    waste = [stage_row("encode", wasted_tokens=draft.tokens["wasted"] - draft.wasted_detection)]
+    waste += [stage_row("detect", wasted_tokens=draft.wasted_detection)] if draft.wasted_detection else []
+    entries.append(write_table(context.store, "ledger/run", pa.concat_tables([index, *waste, bill_table(bill)])))
     return tuple(entries)
 
 
 def _failures(context: RunContext, parts: Parts) -> tuple[FileEntry, ...]:
-    """The dead letters of documents, and those of single units of contents that are served without them."""
+    """The dead letters of documents, and those of single units and requests that contents are served without."""
     entries = [entry for record in parts.documents for entry in record.failures]
     entries += [entry for record in parts.written for entry in record.failures]
     failed = failed_contents(parts.failures)
-    rows = [failure_row(failure, False) for failure in parts.failures if failure.content_id not in failed]
+    ordered = sorted(parts.failures, key=lambda failure: (failure.content_id, failure.stage, failure.reason))
+    rows = [failure_row(failure, False) for failure in ordered if failure.content_id not in failed]
     if rows:
         entries.append(write_table(context.store, UNIT_FAILURES, pa.Table.from_pylist(rows, FAILURES)))
     return tuple(entries)

@@ -93,7 +93,10 @@ class DocumentGone(Record, frozen=True):
 
 
 class Failure(Record, frozen=True):
-    """A dead letter. Where one unit (`vector_id`) alone is bad, `n_of` tells how many units its content has."""
+    """A dead letter. Where one unit (`vector_id`) alone is bad, `n_of` tells how many units its content has.
+
+    `is_served` says that a request to a language model failed, and that the content was made in another way.
+    """
 
     stage: str
     reason: str
@@ -103,6 +106,7 @@ class Failure(Record, frozen=True):
     detail: str = ""
     vector_id: int = -1
     n_of: int = 0
+    is_served: bool = False
 
 
 class Note(Record, frozen=True):

@@ -53,9 +53,10 @@ class DryTally:
         for entry, made in cut_contents(self._context, cutter, item, result):
             known = find_hashes(self._context, entry) | {""}
             rows += [{**row, "needs_vector": row["embed_hash"] not in known} for row in made]
-        self.n_failed_documents += len(result.failures)
+        failures = [failure for failure in result.failures if not failure.is_served]
+        self.n_failed_documents += len(failures)
         self.outcomes.update(result.outcomes)
-        self.outcomes.update(f"failed:{failure.stage}:{failure.reason}" for failure in result.failures)
+        self.outcomes.update(f"failed:{failure.stage}:{failure.reason}" for failure in failures)
         if not rows:
             return
         contents, contexts = self._lengths(rows)

@@ -1,6 +1,7 @@
 """Asks an OpenAI-compatible endpoint. Every request has a result of its own; no request, however bad, raises."""
 
 import asyncio
+import os
 import queue
 import random
 import threading
@@ -85,6 +86,7 @@ class LlmClient:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="llm client", daemon=True)
         self._thread.start()
+        self._pid = os.getpid()
 
     def __enter__(self) -> Self:
         return self
@@ -132,7 +134,9 @@ class LlmClient:
             running.cancel()
 
     def close(self) -> None:
-        """Cancels what is under way and closes all connections."""
+        """Cancels what is under way and closes all connections. A forked child leaves its parent's client alone."""
+        if os.getpid() != self._pid:  # here nothing runs the loop
+            return
         if self._thread is threading.current_thread():  # a collected owner's last wish may be carried out anywhere
             threading.Thread(target=self.close, name="llm client's end").start()
             return

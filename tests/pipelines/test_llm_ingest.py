@@ -178,6 +178,9 @@ def test_one_prompt_of_32_that_is_refused_falls_back(by_hand, endpoint):
     assert turn.outcome.documents["indexed"] == 32
     assert turn.outcome.outcomes["boundary_fallbacks"] == turn.outcome.outcomes["boundary_fallbacks.refused"] == 1
     assert text("b").strip() in {unit["text"] for unit in by_hand.live_units()}
+    (letter,) = by_hand.failures()
+    assert letter["uri"].endswith("b.txt") and (letter["stage"], letter["reason"]) == ("boundaries", "refused")
+    assert turn.outcome.documents["failed"] == 0 and endpoint.n_requests == 32
 
 
 def test_waste_and_device_time_are_billed_but_are_no_outcomes_of_documents(by_hand, endpoint):

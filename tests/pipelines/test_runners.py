@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from engines import IN_PROCESS, JobServer, find_engine, worker_environment
 from mill import Mill, prose
+from obedient import answers, essay
 
 from models.errors import RefusedError, SettingsError
+from models.fake_llm import FakeEndpoint, refused
 from models.fakes import HashingEncoder
 
 PORTABLE = [pytest.param(name, marks=pytest.mark.engine) for name in ("Prism", "Flink")]
@@ -128,6 +130,64 @@ def test_every_runner_makes_the_same_files(reference, runner, tmp_path, on):
     reference.show(reference.second_sources)
     assert counted(other.run(arguments)) == counted(reference.second_report)
     assert published(other) == reference.second
+
+
+ASKING = {
+    "boundaries": {"chunker": "llm"},
+    "summaries, then propositions": {"chunker": "pic", "pic_min_chars": 200, "rewrite": "propositions"},
+}
+PRICES = {"work_item_tokens": 128, "usd_per_million_prompt_tokens": 1000, "llm_revision": "1"}
+NAMES = ("Harrow", "Marlow", "Yarrow", "Barrow", "Farrow", "Garrow", "Jarrow", "Tarrow", "Warrow", "Zarrow")
+
+
+class Asked:
+    """What the FnApiRunner makes of a corpus that a model cuts or rewrites, one prompt of which is refused."""
+
+    def __init__(self, base: Path, endpoint: FakeEndpoint, way: str) -> None:
+        self.endpoint = endpoint
+        self.settings = {**ASKING[way], **PRICES, "llm_url": endpoint.url}
+        self.mill = Mill(base, self.settings)
+        for name in NAMES:
+            self.mill.write(f"{name}.txt", essay(name))
+        self.mill.write("twin.txt", essay(NAMES[0]))
+        self.mill.write("short.txt", essay("Short", 1))
+        self.report, self.n_requests, self.files = self.run(self.mill)
+        self.n_refused = sum(is_refused(prompt) for prompt in endpoint.prompts[-self.n_requests :])
+
+    def run(self, mill: Mill, arguments: list[str] | None = None):
+        n_before = self.endpoint.n_requests
+        report = mill.run(arguments)
+        return report, self.endpoint.n_requests - n_before, published(mill)
+
+
+def is_refused(prompt):
+    return "Marlow cats" in prompt.text
+
+
+def answers_but_one(prompt):
+    return refused(400) if is_refused(prompt) else answers(prompt)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    made: dict[str, Asked] = {}
+    with FakeEndpoint(answers_but_one) as endpoint:
+        yield lambda way: made.get(way) or made.setdefault(way, Asked(tmp_path_factory.mktemp("asked"), endpoint, way))
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("way", ASKING)
+def test_every_runner_makes_the_same_of_a_models_answers(asked, way, runner, tmp_path, on):
+    arguments, reference = on(runner), asked(way)
+    assert reference.report.documents["indexed"] == len(NAMES) + 2
+    assert reference.n_requests >= len(NAMES) and reference.n_refused > 0
+    other = Mill(tmp_path, {**reference.settings, "input": [f"{reference.mill.source}/**"]})
+    report, n_requests, files = reference.run(other, arguments)
+    assert files == reference.files
+    assert counted(report) == counted(reference.report)
+    assert n_requests == reference.n_requests + reference.n_refused * (runner == "bundle_repeat")  # not stored
+    sums = ("answers", "retries", "usd")
+    assert [report.llm[name] for name in sums] == [reference.report.llm[name] for name in sums]
 
 
 @pytest.mark.parametrize("runner", PORTABLE)

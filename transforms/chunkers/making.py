@@ -1,5 +1,6 @@
 """Makes the chunkers that the settings name, with the windows that their encoder leaves them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,9 +31,11 @@ class Detection:
     detector: Detector
 
 
-def make_detection(settings: SemanticSettings, embedder: EncoderSettings) -> Detection:
-    """Detection as `settings` ask for it. Loads nothing: that waits for the first text."""
-    return Detection(settings, Detector(detection_encoder(settings, embedder)))
+def make_detection(
+    settings: SemanticSettings, embedder: EncoderSettings, tell: Callable[[int], None] = lambda n_tokens: None
+) -> Detection:
+    """Detection as `settings` ask for it. Loads nothing: that waits for the first text. `tell` is as for `Detector`."""
+    return Detection(settings, Detector(detection_encoder(settings, embedder), tell=tell))
 
 
 @dataclass(frozen=True)

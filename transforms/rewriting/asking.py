@@ -4,9 +4,9 @@ A plan is what the driver found out, small and plain, so that it travels to ever
 makes of it. Neither loads nor starts anything before the first request that has no stored answer.
 """
 
-from collections import Counter
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,13 @@ from models.errors import SettingsError
 from models.llm.records import LlmFailure, Request, Result
 from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSettings
 from transforms.rewriting.dialogues import Ask
+from transforms.spending import DEVICE_MS, WASTED_ANSWER, WASTED_PROMPT, Spending
 
 if TYPE_CHECKING:
     from models.llm.service import LlmService
     from transforms.store.files import Store
 
 CountTokens = Callable[[str], int]
-
-WASTED_PROMPT, WASTED_ANSWER, DEVICE_MS = "llm:wasted_prompt_tokens", "llm:wasted_answer_tokens", "llm:device_ms"
-"""Notes of what no stored answer bears: tokens of requests that failed for good, and device time in milliseconds."""
 
 _BYTES_PER_TOKEN = 3
 
@@ -41,19 +39,14 @@ class AskingPlan:
     share: float = 1.0
 
 
-def _no_notes() -> Mapping[str, int]:
-    return {}
-
-
 @dataclass(frozen=True)
 class Asking:
-    """What asks a model, and what has to be known of it to ask. `take_notes` hands out counts since its last call."""
+    """What asks a model, and what has to be known of it to ask."""
 
     ask: Ask
     identity: Mapping[str, Any]
     context_tokens: int
     count_tokens: CountTokens
-    take_notes: Callable[[], Mapping[str, int]] = field(default=_no_notes)
 
 
 def plan_asking(
@@ -82,8 +75,13 @@ def plan_asking(
     return AskingPlan(planned, server, budget, identity, digest, context_tokens, _n_parameters(llm), share)
 
 
-def make_asking(plan: AskingPlan, store: "Store | None" = None, run: str = "") -> Asking:
-    """One process's way to the model. Answers are kept in `store` for `run`; without a store, in memory."""
+def make_asking(
+    plan: AskingPlan, store: "Store | None" = None, run: str = "", spending: Spending | None = None
+) -> Asking:
+    """One process's way to the model. Answers are kept in `store` for `run`; without a store, in memory.
+
+    `spending` is told what the stored answers do not say: tokens of requests that failed for good, and device time.
+    """
     from models.llm.client import ending_early
     from models.llm.service import LlmService
     from transforms.answers import AnswerStore, StoredAsking
@@ -92,8 +90,9 @@ def make_asking(plan: AskingPlan, store: "Store | None" = None, run: str = "") -
     ask: Ask = _remembering(service.ask, plan.identity_sha256)
     if store is not None:
         ask = StoredAsking(AnswerStore(store, run), service.ask_each, plan.identity_sha256)
-    meter = _Meter(ending_early(ask, plan.llm, plan.budget), service)
-    return Asking(meter.ask, plan.identity, plan.context_tokens, _counter(plan.llm), meter.take_notes)
+    metered = _Meter(ask, service, spending).ask if spending is not None else ask
+    ending = ending_early(metered, plan.llm, plan.budget)
+    return Asking(ending, plan.identity, plan.context_tokens, _counter(plan.llm))
 
 
 def estimated_tokens(text: str) -> int:
@@ -106,26 +105,34 @@ def estimated_tokens(text: str) -> int:
 
 
 class _Meter:
-    """Asks, and adds up what the stored answers do not say."""
+    """Asks, and adds up what the stored answers do not say, also of a run that ends here."""
 
-    def __init__(self, ask: Ask, service: "LlmService") -> None:
-        self._ask, self._service = ask, service
-        self._notes: Counter[str] = Counter()
+    def __init__(self, ask: Ask, service: "LlmService", spending: Spending) -> None:
+        self._ask, self._service, self._spending = ask, service, spending
         self._told_ms = 0
+        self._lock = threading.Lock()
 
     def ask(self, requests: Sequence[Request]) -> Sequence[Result]:
-        results = self._ask(requests)
-        for result in results:
-            if isinstance(result, LlmFailure):
-                self._notes[WASTED_PROMPT] += result.wasted.prompt_tokens
-                self._notes[WASTED_ANSWER] += result.wasted.answer_tokens
-        return results
+        try:
+            results = self._ask(requests)
+            self._tell_failures(results)
+            return results
+        finally:
+            self._tell_time()
+            self._spending.flush()
 
-    def take_notes(self) -> Mapping[str, int]:
-        taken, self._notes = self._notes, Counter()
-        now_ms = round(self._service.budget.device_hours * 3_600_000)
-        taken[DEVICE_MS], self._told_ms = now_ms - self._told_ms, now_ms
-        return +taken
+    def _tell_failures(self, results: Sequence[Result]) -> None:
+        # Equal prompts of one call share a result, which was paid for once.
+        for result in {id(result): result for result in results}.values():
+            if isinstance(result, LlmFailure):
+                self._spending.add(WASTED_PROMPT, result.wasted.prompt_tokens)
+                self._spending.add(WASTED_ANSWER, result.wasted.answer_tokens)
+
+    def _tell_time(self) -> None:
+        with self._lock:
+            now_ms = round(self._service.budget.device_hours * 3_600_000)
+            self._spending.add(DEVICE_MS, now_ms - self._told_ms)
+            self._told_ms = now_ms
 
 
 def _remembering(ask: Ask, identity_sha256: str) -> Ask:

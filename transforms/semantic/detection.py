@@ -18,12 +18,18 @@ from transforms.settings import SemanticSettings
 class Detector:
     """Encodes the sentences of one document at a time, so that no vector depends on what else a worker was given.
 
-    `load` makes the encoder of `settings`; it is called at the first text.
+    `load` makes the encoder of `settings`; it is called at the first text. `tell` takes the tokens that were read.
     """
 
-    def __init__(self, settings: EncoderSettings, load: Callable[[EncoderSettings], Encoder] = load_encoder) -> None:
+    def __init__(
+        self,
+        settings: EncoderSettings,
+        load: Callable[[EncoderSettings], Encoder] = load_encoder,
+        tell: Callable[[int], None] = lambda n_tokens: None,
+    ) -> None:
         self._settings = settings
         self._load = load
+        self._tell = tell
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -49,6 +55,7 @@ class Detector:
         encoded = encoder.encode(list(places))
         rows = np.fromiter((places[text] for text in texts), np.int64, len(texts))
         sizes = encoded.n_tokens.astype(np.int64)
+        self._tell(int(sizes.sum()))
         cost = DetectionCost(
             n_inputs=len(places),
             n_tokens=int(sizes.sum()),

@@ -1,7 +1,10 @@
 """Every fault of an endpoint is the result of one request, counted, bounded, and paid for once."""
 
+import os
 import re
+import signal
 import threading
+import time
 
 import pytest
 from asking import HASTY, ask_for, client_of
@@ -250,6 +253,23 @@ def test_leaving_early_cancels_what_is_under_way(serve):
         break
     client.close()
     assert fake.n_requests <= 8
+
+
+def test_a_forked_child_leaves_the_client_to_its_parent(serve):
+    _, client = serve("yes")
+    assert client.ask([ask_for("?")])[0].text == "yes"
+    pid = os.fork()
+    if not pid:
+        client.close()
+        os._exit(7)
+    deadline = time.monotonic() + 60
+    while (ended := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if ended[0] == 0:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(ended[1]) == 7
+    assert client.ask([ask_for("again?")])[0].text == "yes"
 
 
 def test_several_threads_share_the_slots_of_one_client(serve):

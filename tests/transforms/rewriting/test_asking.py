@@ -9,7 +9,8 @@ from models.errors import ModelError, RefusedError, SettingsError
 from models.fake_llm import FakeEndpoint, Reply, refused
 from models.llm.records import Message, Request
 from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSettings
-from transforms.rewriting.asking import DEVICE_MS, WASTED_ANSWER, WASTED_PROMPT, make_asking, plan_asking
+from transforms.rewriting.asking import make_asking, plan_asking
+from transforms.spending import DEVICE_MS, WASTED_ANSWER, WASTED_PROMPT, Spending, spent_in
 from transforms.store.files import Store
 
 
@@ -56,17 +57,26 @@ def test_what_was_answered_is_not_asked_again(tmp_path, is_stored):
         assert [answer.text for answer in first] == ["about a", "about b", "about a"]
         assert [answer.text for answer in asking.ask(requests("b", "c"))] == ["about b", "about c"]
         assert fake.n_requests == 3
-        assert asking.take_notes()[DEVICE_MS] >= 0 and asking.count_tokens("one two") == 3
+        assert asking.count_tokens("one two") == 3
 
 
-def test_failures_are_noted_once():
+def test_failures_and_device_time_are_told_once_also_where_asking_ends_the_run(tmp_path):
     held_back = Reply("an answer", finish_reason="content_filter")
-    with FakeEndpoint(lambda prompt: held_back if prompt.text == "bad" else "good") as fake:
-        asking = make_asking(plan(fake))
-        asking.ask(requests("bad", "good"))
-        notes = asking.take_notes()
-        assert (notes[WASTED_PROMPT], notes[WASTED_ANSWER]) == (1, 2)
-        assert WASTED_PROMPT not in asking.take_notes()
+    store = Store(str(tmp_path))
+    with FakeEndpoint(lambda prompt: held_back if "bad" in prompt.text else Reply("ok", delay_seconds=0.01)) as fake:
+        spending = Spending(store, "run")
+        asking = make_asking(plan(fake), store, "run", spending)
+        asking.ask(requests("bad", "good", "bad"))
+        found = spent_in(store, ["run"])
+        assert (found[WASTED_PROMPT], found[WASTED_ANSWER]) == (1, 2) and found[DEVICE_MS] >= 10
+        asking.ask(requests("good"))
+        assert spent_in(store, ["run"]) == found
+        poor = LlmBudgetSettings(usd_per_million_answer_tokens=1.0, budget_usd=30e-6)
+        ending = make_asking(plan(fake, poor), store, "run", spending)
+        fake.script = lambda prompt: held_back
+        with pytest.raises(RefusedError, match="budget_usd"):
+            ending.ask(requests(*"cdefghijklmnopqrstuvwxyz"))
+        assert spent_in(store, ["run"])[WASTED_ANSWER] > found[WASTED_ANSWER]
 
 
 def test_a_dead_endpoint_and_a_spent_budget_are_raised_and_a_refusal_is_not():

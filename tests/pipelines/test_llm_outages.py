@@ -1,0 +1,106 @@
+"""Runs by command whose endpoint fails: what ends a run is one line and exit code 1, and what was done is kept."""
+
+import json
+import threading
+
+import pytest
+from obedient import answers, essay
+
+from models.fake_llm import FakeEndpoint, Reply, refused
+from pipelines import cli
+
+
+class Asking:
+    """A corpus of one-document work items and the command that turns it, which asks the endpoint one by one."""
+
+    def __init__(self, mill, endpoint):
+        self.mill, self.endpoint = mill, endpoint
+
+    def write(self, n_documents):
+        for number in range(n_documents):
+            self.mill.write(f"doc{number}.txt", essay(f"Name{number}"))
+
+    def ingest(self, *flags):
+        words = ["ingest", "--input", f"{self.mill.source}/**", "--output", self.mill.root, "--encoder", "hashing"]
+        words += ["--chunker", "llm", "--llm-url", self.endpoint.url, "--llm-revision", "1", "--work-item-tokens", "64"]
+        return cli.main([*words, "--llm-requests-in-flight", "1", "--llm-outage-seconds", "0.3", "--json", *flags])
+
+
+@pytest.fixture
+def asking(mill):
+    with FakeEndpoint(answers) as endpoint:
+        yield Asking(mill, endpoint)
+
+
+def complaint(capsys):
+    """The one line that a command said that failed, after its progress."""
+    said = capsys.readouterr()
+    error = json.loads(said.out)
+    assert error["exit_code"] == 1 and "\n" not in error["error"]
+    lines = [line for line in said.err.splitlines() if not line.startswith(("reading:", "encoding:", "indexing:"))]
+    assert len(lines) == 1 and error["error"] in lines[0], lines
+    return lines[0]
+
+
+def report_of(capsys):
+    return json.loads(capsys.readouterr().out)
+
+
+def test_one_that_dies_half_way_ends_the_run_and_its_answers_and_time_are_kept(asking, capsys):
+    asking.write(6)
+
+    def dying(prompt):
+        if prompt.number < 3:
+            return Reply(answers(prompt), delay_seconds=0.02)
+        threading.Thread(target=asking.endpoint.stop).start()
+        return Reply("never sent", delay_seconds=30)
+
+    asking.endpoint.script = dying
+    assert asking.ingest() == 1
+    assert "did not answer for 0.3 s" in complaint(capsys)
+    asking.endpoint.start()
+    asking.endpoint.script, n_before = answers, asking.endpoint.n_requests
+    assert asking.ingest("--usd-per-gpu-hour", "3600") == 0
+    report = report_of(capsys)
+    assert report["documents"]["indexed"] == 6 and asking.endpoint.n_requests == n_before + 3
+    assert report["llm"]["answers"] == 6
+    assert report["llm"]["busy_seconds"] >= 3 * 0.02 and report["llm"]["usd"] >= report["llm"]["busy_seconds"] * 0.99
+    assert report["llm"]["wasted_tokens"] > 0  # of the request that was cut
+
+
+def test_one_that_comes_back_in_time_costs_nothing_but_time(asking, capsys):
+    asking.write(6)
+    is_first = threading.Event()
+
+    def leaving(prompt):
+        if prompt.number == 2 and not is_first.is_set():
+            is_first.set()
+            threading.Thread(target=asking.endpoint.stop).start()
+            threading.Timer(1.0, asking.endpoint.start).start()
+            return Reply("never sent", delay_seconds=30)
+        return answers(prompt)
+
+    asking.endpoint.script = leaving
+    assert asking.ingest("--llm-outage-seconds", "30") == 0
+    report = report_of(capsys)
+    assert report["documents"]["indexed"] == 6 and not any("fallback" in name for name in report["outcomes"])
+    assert asking.endpoint.n_requests == asking.endpoint.n_distinct + 1 and report["llm"]["retries"] == 1
+
+
+def test_one_at_which_everything_fails_is_given_up_early(asking, capsys):
+    asking.write(30)
+    asking.endpoint.script = lambda prompt: refused(500)
+    assert asking.ingest("--llm-attempts", "1") == 1
+    assert "failed request after request" in complaint(capsys)
+    assert asking.endpoint.n_requests == 20
+
+
+def test_one_bad_prompt_of_32_is_named_and_costs_the_others_nothing(asking, capsys):
+    asking.write(32)
+    asking.endpoint.script = lambda prompt: refused(400) if "Name17 " in prompt.text else answers(prompt)
+    assert asking.ingest("--work-item-tokens", "8192") == 0
+    report = report_of(capsys)
+    assert (report["documents"]["indexed"], report["documents"]["failed"], report["llm"]["answers"]) == (32, 0, 31)
+    assert report["outcomes"]["boundary_fallbacks.refused"] == 1
+    (letter,) = asking.mill.rows("failures")
+    assert letter["uri"].endswith("doc17.txt") and (letter["stage"], letter["reason"]) == ("boundaries", "refused")
