@@ -1,6 +1,6 @@
 """tiktoken's encodings as tokenizers, to count windows and budgets as an LLM's bill counts them.
 
-Offsets come from the byte length of each token, so they cost next to nothing beside the encoding itself.
+Offsets come from the code points that begin in each token, so they cost next to nothing beside the encoding itself.
 """
 
 import functools
@@ -28,6 +28,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _IN_WORD = regex.compile(r"[[\p{L}\p{M}\p{N}_]--[\p{Han}\p{Hiragana}]]", regex.VERSION1)
 
 
+# What offsets and word starts need to know of a token, side by side, so that each is fetched once. `n_begun` code points
+# begin in it, and it starts so many code points before the last of them ends: after its white space, and where its first
+# byte goes on a code point, at that one. It starts a word, or the one after it does, whatever stands beside them.
+_TOKEN = np.dtype([("n_begun", np.int32), ("n_back", np.int16), ("starts_word", "?"), ("ends_word", "?")])
 _Part = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]
 
 
@@ -48,20 +52,18 @@ class TiktokenTokenizer:
         self._encoding = encoding
         tokens = _token_bytes(encoding)
         self.identity = _hash_of(encoding, tokens)
-        self._n_bytes = np.fromiter(map(len, tokens), np.int32, len(tokens))
-        self._n_blank_bytes = np.fromiter(map(_leading_blank_bytes, tokens), np.int32, len(tokens))
-        self._begins_in_word = np.fromiter(map(_begins_in_word, tokens), np.bool_, len(tokens))
-        self._ends_in_word = np.fromiter(map(_ends_in_word, tokens), np.bool_, len(tokens))
+        self._tokens = np.fromiter(map(_token_facts, tokens), _TOKEN, len(tokens))
 
     def tokenize(self, text: str) -> Tokens:
         """Tokens of `text`; a token with white space before its first letter begins at the letter."""
         parts = [self._tokenize_part(text[start:end], start) for start, end in _parts(text)]
         if not parts:
             return empty_tokens()
-        starts, ends, begins_in_word, ends_in_word = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        word_starts = np.ones(len(starts), np.bool_)
-        np.logical_and(begins_in_word[1:], ends_in_word[:-1], out=word_starts[1:])
-        np.logical_not(word_starts[1:], out=word_starts[1:])
+        columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        starts, ends, starts_word, ends_word = columns
+        word_starts = np.empty(len(starts), np.bool_)
+        word_starts[:1] = True
+        np.logical_or(starts_word[1:], ends_word[:-1], out=word_starts[1:])
         return Tokens(starts, ends, word_starts, np.empty(0, np.int64))
 
     def offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -75,14 +77,10 @@ class TiktokenTokenizer:
         return np.array(counts, np.int32)
 
     def _tokenize_part(self, text: str, at: int) -> _Part:
-        tokens = self._encode(text).astype(np.intp)
-        n_bytes = self._n_bytes.take(tokens)
-        ends = np.cumsum(n_bytes, dtype=np.int64)
-        starts: NDArray[np.int64] = ends - n_bytes + self._n_blank_bytes.take(tokens)
-        if not text.isascii():
-            n_begun = _code_points_begun(text)
-            starts, ends = n_begun[starts] - 1, n_begun[ends - 1]
-        return starts + at, ends + at, self._begins_in_word.take(tokens), self._ends_in_word.take(tokens)
+        tokens = self._tokens.take(self._encode(text))
+        ends = tokens["n_begun"].cumsum(dtype=np.int64)
+        ends += at
+        return ends - tokens["n_back"], ends, tokens["starts_word"], tokens["ends_word"]
 
     def _encode(self, text: str) -> NDArray[np.uint32]:
         try:
@@ -121,13 +119,6 @@ def _parts(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _code_points_begun(text: str) -> NDArray[np.int64]:
-    """How many code points of `text` have begun at each byte of its UTF-8, that byte's own included."""
-    # A lone surrogate takes three bytes, as the mark does that stands for it.
-    codes = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-    return np.cumsum((codes & 0xC0) != 0x80, dtype=np.int64)
-
-
 def _token_bytes(encoding: tiktoken.Encoding) -> list[bytes]:
     """The bytes of each token by its number; numbers that stand for none have no bytes."""
     tokens = []
@@ -143,6 +134,18 @@ def _hash_of(encoding: tiktoken.Encoding, tokens: list[bytes]) -> str:
     digest = hashlib.sha256(f"{VERSION}\n{encoding._pat_str}\n".encode())
     digest.update(b"\n".join(token.hex().encode() for token in tokens))
     return digest.hexdigest()
+
+
+def _token_facts(token: bytes) -> tuple[int, int, bool, bool]:
+    """A row of `_TOKEN`."""
+    inked = token[_leading_blank_bytes(token) :]
+    n_back = _n_begun(inked) + (not _n_begun(inked[:1]))
+    return _n_begun(token), n_back, not _begins_in_word(token), not _ends_in_word(token)
+
+
+def _n_begun(utf8: bytes) -> int:
+    """How many code points begin in `utf8`: bytes but those that go on one."""
+    return sum(byte & 0xC0 != 0x80 for byte in utf8)
 
 
 def _leading_blank_bytes(token: bytes) -> int:
