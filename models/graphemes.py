@@ -66,7 +66,8 @@ class Graphemes:
 
     def _run_of(self, position: int) -> tuple[int, int] | None:
         """First and last of the positions inside one cluster, or several in a row, among which `position` is."""
-        if not _JOINER.search(self._text, max(position - 1, 0), position + 1) or not self.inside.size:
+        beside = self._text[max(position - 1, 0) : position + 1]
+        if (beside.isascii() and beside != "\r\n") or not _JOINER.search(beside) or not self.inside.size:
             return None
         starts, ends = self._runs
         row = int(starts.searchsorted(position, "right")) - 1

@@ -28,13 +28,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _IN_WORD = regex.compile(r"[[\p{L}\p{M}\p{N}_]--[\p{Han}\p{Hiragana}]]", regex.VERSION1)
 
 
-# What offsets and word starts need to know of a token, side by side, so that each is fetched once. `n_begun` code points
-# begin in it, and it starts so many code points before the last of them ends: after its white space, and where its first
-# byte goes on a code point, at that one. It starts a word, or the one after it does, whatever stands beside them.
-_TOKEN = np.dtype([("n_begun", np.int32), ("n_back", np.int16), ("starts_word", "?"), ("ends_word", "?")])
-_Part = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]
-
-
 class TiktokenTokenizer:
     """One encoding of tiktoken; text that looks like a special token is read as text.
 
@@ -52,19 +45,19 @@ class TiktokenTokenizer:
         self._encoding = encoding
         tokens = _token_bytes(encoding)
         self.identity = _hash_of(encoding, tokens)
-        self._tokens = np.fromiter(map(_token_facts, tokens), _TOKEN, len(tokens))
+        self._steps = np.array([*map(_steps, tokens)], np.int64)
+        self._starts_word = ~np.fromiter(map(_begins_in_word, tokens), np.bool_, len(tokens))
+        self._ends_word = ~np.fromiter(map(_ends_in_word, tokens), np.bool_, len(tokens))
 
     def tokenize(self, text: str) -> Tokens:
         """Tokens of `text`; a token with white space before its first letter begins at the letter."""
-        parts = [self._tokenize_part(text[start:end], start) for start, end in _parts(text)]
+        parts = [self._encode(text[start:end]) for start, end in _parts(text)]
         if not parts:
             return empty_tokens()
-        columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-        starts, ends, starts_word, ends_word = columns
-        word_starts = np.empty(len(starts), np.bool_)
-        word_starts[:1] = True
-        np.logical_or(starts_word[1:], ends_word[:-1], out=word_starts[1:])
-        return Tokens(starts, ends, word_starts, np.empty(0, np.int64))
+        numbers = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        # Each array operation costs more than its arithmetic on a short text: steps to starts and ends are summed as one.
+        places = self._steps.take(numbers, axis=0).ravel().cumsum()
+        return Tokens(places[::2].copy(), places[1::2].copy(), functools.partial(self._find_word_starts, numbers))
 
     def offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and ends in code points, int64 (n,). Both never fall; tokens inside one code point repeat its span."""
@@ -76,11 +69,11 @@ class TiktokenTokenizer:
         counts = [sum(len(self._encode(text[start:end])) for start, end in _parts(text)) for text in texts]
         return np.array(counts, np.int32)
 
-    def _tokenize_part(self, text: str, at: int) -> _Part:
-        tokens = self._tokens.take(self._encode(text))
-        ends = tokens["n_begun"].cumsum(dtype=np.int64)
-        ends += at
-        return ends - tokens["n_back"], ends, tokens["starts_word"], tokens["ends_word"]
+    def _find_word_starts(self, numbers: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        word_starts = self._starts_word.take(numbers)
+        word_starts[1:] |= self._ends_word.take(numbers[:-1])
+        word_starts[:1] = True
+        return word_starts
 
     def _encode(self, text: str) -> NDArray[np.uint32]:
         try:
@@ -113,7 +106,7 @@ def _parts(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(text):
         limit = start + 2 * _PART_CHARS
-        found = _PART_END.search(text, start + _PART_CHARS, limit)
+        found = _PART_END.search(text, start + _PART_CHARS, limit) if len(text) > start + _PART_CHARS else None
         end = found.start() if found else min(limit, len(text))
         yield start, end
         start = end
@@ -136,11 +129,14 @@ def _hash_of(encoding: tiktoken.Encoding, tokens: list[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _token_facts(token: bytes) -> tuple[int, int, bool, bool]:
-    """A row of `_TOKEN`."""
+def _steps(token: bytes) -> tuple[int, int]:
+    """Code points from the end of the token before to this one's start, and from there to its end.
+
+    A token starts after its white space; where its first byte goes on a code point, one before the last one's end.
+    """
     inked = token[_leading_blank_bytes(token) :]
     n_back = _n_begun(inked) + (not _n_begun(inked[:1]))
-    return _n_begun(token), n_back, not _begins_in_word(token), not _ends_in_word(token)
+    return _n_begun(token) - n_back, n_back
 
 
 def _n_begun(utf8: bytes) -> int:

@@ -1,5 +1,6 @@
 """One document measured once: its tokens, its grapheme clusters, and exact counts of any slice."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -35,10 +36,12 @@ class MeasuredText:
         self.detection = _NO_DETECTION
         self._tokenizer = tokenizer
         self.graphemes = graphemes or Graphemes(text)
-        self._word_starts = tokens.word_starts
+        self._tokens = tokens
         self._forced_cuts = tokens.forced_cuts
         self._positions = _with_last(tokens.starts, len(text))
         self._positions[0] = 0
+        # Single numbers are found in a view in half the time, and come out as Python's own.
+        self._position_view = memoryview(self._positions)
         if tokens.forced_cuts.size:
             self._count_forced_cuts()
 
@@ -59,11 +62,11 @@ class MeasuredText:
 
     def position(self, index: int) -> int:
         """The code point at which the token begins; what lies between two tokens belongs to the one before."""
-        return int(self._positions[index])
+        return self._position_view[index]
 
     def index_at(self, position: int) -> int:
         """The first token that begins at or after `position`."""
-        return int(self._positions.searchsorted(position))
+        return bisect_left(self._position_view, position)
 
     def clean_indices(self, positions: Iterable[int]) -> NDArray[np.int64]:
         """The clean token indices that stand at `positions`, in order; a position where no cut is clean has none."""
@@ -174,7 +177,7 @@ class MeasuredText:
 
     @cached_property
     def _words(self) -> NDArray[np.int64]:
-        words = np.flatnonzero(np.append(self._word_starts, True))
+        words = np.flatnonzero(np.append(self._tokens.word_starts, True))
         words[:1] = 0
         return words
 
@@ -187,7 +190,7 @@ class MeasuredText:
         return np.append(0, self.ends)[self._words]
 
     def _count_forced_cuts(self) -> None:
-        own = np.setdiff1d(np.flatnonzero(self._word_starts), self._forced_cuts)
+        own = np.setdiff1d(np.flatnonzero(self._tokens.word_starts), self._forced_cuts)
         self.counts["cut_words"] += len(np.unique(own.searchsorted(self._forced_cuts)))
         inside = np.isin(self._forced_places, self.graphemes.inside).sum()
         if inside:
@@ -201,7 +204,7 @@ class BudgetText(MeasuredText):
     """
 
     def count(self, start: int, end: int) -> int:
-        return int(self.starts.searchsorted(end)) - int(self.ends.searchsorted(start, "right"))
+        return bisect_left(memoryview(self.starts), end) - bisect_right(memoryview(self.ends), start)
 
     def count_spans(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
         return self.starts.searchsorted(ends) - self.ends.searchsorted(starts, "right")
