@@ -38,10 +38,8 @@ class MeasuredText:
         self.graphemes = graphemes or Graphemes(text)
         self._tokens = tokens
         self._forced_cuts = tokens.forced_cuts
-        self._positions = _with_last(tokens.starts, len(text))
-        self._positions[0] = 0
         # Single numbers are found in a view in half the time, and come out as Python's own.
-        self._position_view = memoryview(self._positions)
+        self._start_view, self._end_view = memoryview(self.starts), memoryview(self.ends)
         if tokens.forced_cuts.size:
             self._count_forced_cuts()
 
@@ -62,11 +60,13 @@ class MeasuredText:
 
     def position(self, index: int) -> int:
         """The code point at which the token begins; what lies between two tokens belongs to the one before."""
-        return self._position_view[index]
+        if 0 < index < self.n_tokens:
+            return self._start_view[index]
+        return len(self.text) if index else 0
 
     def index_at(self, position: int) -> int:
         """The first token that begins at or after `position`."""
-        return bisect_left(self._position_view, position)
+        return max(bisect_left(self._start_view, position), int(position > 0))
 
     def clean_indices(self, positions: Iterable[int]) -> NDArray[np.int64]:
         """The clean token indices that stand at `positions`, in order; a position where no cut is clean has none."""
@@ -125,7 +125,7 @@ class MeasuredText:
 
     def surplus(self, start: int, index: int) -> int:
         """Tokens from `start` on beyond those from `index` on: what cutting a word in two has added."""
-        if self.is_clean[index] and self._positions[index] == start:
+        if self.is_clean[index] and self.position(index) == start:
             return 0
         clean = min(self.clean_ceil(min(index + 1, self.n_tokens)), index + MAX_WORD_TOKENS)
         return self.count(start, self.position(clean)) - (clean - index)
@@ -172,6 +172,12 @@ class MeasuredText:
         return int(self._words[last] - self._words[first]) + n_cut
 
     @cached_property
+    def _positions(self) -> NDArray[np.int64]:
+        positions = _with_last(self.starts, len(self.text))
+        positions[0] = 0
+        return positions
+
+    @cached_property
     def _forced_places(self) -> NDArray[np.int64]:
         return self._positions[self._forced_cuts]
 
@@ -204,7 +210,7 @@ class BudgetText(MeasuredText):
     """
 
     def count(self, start: int, end: int) -> int:
-        return bisect_left(memoryview(self.starts), end) - bisect_right(memoryview(self.ends), start)
+        return bisect_left(self._start_view, end) - bisect_right(self._end_view, start)
 
     def count_spans(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
         return self.starts.searchsorted(ends) - self.ends.searchsorted(starts, "right")
