@@ -2,16 +2,19 @@
 
 import sys
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
 
-# A boundary can only be missing where one of the two code points beside it is of these kinds.
+# A boundary can only be missing where one of the two code points beside it is of these kinds. Most are of none, which
+# the look-ahead finds out at once.
 _JOINER = regex.compile(
+    r"(?=\P{GCB=Other})"
     r"[\r\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}\p{GCB=Prepend}\p{GCB=RI}\p{GCB=L}\p{GCB=V}\p{GCB=T}]"
 )
+_FIRST_JOINER = 0x300  # after the carriage return
 _CLUSTER = regex.compile(r"\X")
 # The matcher looks back over a whole run of flags for each of them, so it is given a little at a time.
 _WINDOW_CHARS = 128
@@ -37,45 +40,49 @@ def cluster_starts(text: str, start: int, end: int) -> Iterator[int]:
 
 
 class Graphemes:
-    r"""The grapheme clusters of one text. Costs next to nothing where no code point can join another.
+    r"""The grapheme clusters of one text, which is read when a place beside a joiner is asked for, or all of them.
 
     >>> Graphemes("ae\u0301").floor(2)
     1
     """
 
     def __init__(self, text: str) -> None:
-        self.inside = _positions_inside(text)
-        breaks = np.flatnonzero(np.diff(self.inside) != 1)
-        self._run_starts = self.inside[np.append(0, breaks + 1)] if self.inside.size else self.inside
-        self._run_ends = self.inside[np.append(breaks, -1)] if self.inside.size else self.inside
+        self._text = text
+
+    @cached_property
+    def inside(self) -> NDArray[np.int64]:
+        """Sorted positions at which a cut would part a cluster."""
+        return _positions_inside(self._text)
 
     def floor(self, position: int) -> int:
         """The last cluster boundary at or before `position`."""
-        row = self._run_of(position)
-        return position if row is None else int(self._run_starts[row]) - 1
+        run = self._run_of(position)
+        return position if run is None else run[0] - 1
 
     def ceil(self, position: int) -> int:
         """The first cluster boundary at or after `position`."""
-        row = self._run_of(position)
-        return position if row is None else int(self._run_ends[row]) + 1
+        run = self._run_of(position)
+        return position if run is None else run[1] + 1
 
-    def _run_of(self, position: int) -> int | None:
-        if not self.inside.size:
+    def _run_of(self, position: int) -> tuple[int, int] | None:
+        """First and last of the positions inside one cluster, or several in a row, among which `position` is."""
+        beside = self._text[max(position - 1, 0) : position + 1]
+        if (beside.isascii() and beside != "\r\n") or not _JOINER.search(beside) or not self.inside.size:
             return None
-        row = int(self._run_starts.searchsorted(position, "right")) - 1
-        return row if row >= 0 and position <= self._run_ends[row] else None
+        starts, ends = self._runs
+        row = int(starts.searchsorted(position, "right")) - 1
+        return (int(starts[row]), int(ends[row])) if row >= 0 and position <= ends[row] else None
+
+    @cached_property
+    def _runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return _runs_of(self.inside)
 
 
 def _positions_inside(text: str) -> NDArray[np.int64]:
-    """Sorted positions at which a cut would part a cluster."""
-    if text.isascii() and "\r" not in text:
-        return np.empty(0, np.int64)
-    is_joiner = _joiners().take(np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32))
-    unsure = np.flatnonzero(is_joiner[1:] | is_joiner[:-1]) + 1
+    unsure = _unsure_positions(text)
     if not unsure.size:
         return unsure
-    breaks = np.flatnonzero(np.diff(unsure) != 1)
-    first, last = unsure[np.append(0, breaks + 1)], unsure[np.append(breaks, len(unsure) - 1)]
+    first, last = _runs_of(unsure)
     is_inside = np.zeros(len(text) + 1, np.bool_)
     is_inside[unsure] = True
     for start, end in zip((first - 1).tolist(), (last + 1).tolist(), strict=True):
@@ -83,10 +90,43 @@ def _positions_inside(text: str) -> NDArray[np.int64]:
     return np.flatnonzero(is_inside)
 
 
+def _unsure_positions(text: str) -> NDArray[np.int64]:
+    """Sorted positions inside `text` that stand beside a joiner."""
+    joiners = _joiner_positions(text)
+    if not joiners.size:
+        return joiners
+    is_unsure = np.zeros(len(text) + 1, np.bool_)
+    is_unsure[joiners] = is_unsure[joiners + 1] = True
+    is_unsure[[0, -1]] = False
+    return np.flatnonzero(is_unsure)
+
+
+def _joiner_positions(text: str) -> NDArray[np.int64]:
+    """Where `text` has a joiner, sorted. Only code points that might be one are looked up."""
+    if text.isascii() and "\r" not in text:
+        return np.empty(0, np.int64)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    is_candidate = codes >= _FIRST_JOINER
+    if "\r" in text:
+        is_candidate |= codes == ord("\r")
+    candidates = np.flatnonzero(is_candidate)
+    if not candidates.size:
+        return candidates
+    found = codes[candidates]
+    return candidates[_joiners(int(found.max()).bit_length())[found]]
+
+
+def _runs_of(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and last of each run of numbers without a gap in `places`, sorted and not empty."""
+    breaks = np.flatnonzero(np.diff(places) != 1)
+    return places[np.append(0, breaks + 1)], places[np.append(breaks, -1)]
+
+
 @cache
-def _joiners() -> NDArray[np.bool_]:
-    """Whether each code point may join another, by its number."""
-    every = "".join(map(chr, range(sys.maxunicode + 1)))
-    table = np.zeros(len(every), np.bool_)
+def _joiners(n_bits: int) -> NDArray[np.bool_]:
+    """Whether each code point below 2**n_bits may join another, by its number: most texts need few of them."""
+    n_codes = min(1 << n_bits, sys.maxunicode + 1)
+    every = np.arange(n_codes, dtype=np.uint32).tobytes().decode("utf-32-le", "surrogatepass")
+    table = np.zeros(n_codes, np.bool_)
     table[[match.start() for match in _JOINER.finditer(every)]] = True
     return table

@@ -1,6 +1,6 @@
 """tiktoken's encodings as tokenizers, to count windows and budgets as an LLM's bill counts them.
 
-Offsets come from the byte length of each token, so they cost next to nothing beside the encoding itself.
+Offsets come from the code points that begin in each token, so they cost next to nothing beside the encoding itself.
 """
 
 import functools
@@ -28,9 +28,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _IN_WORD = regex.compile(r"[[\p{L}\p{M}\p{N}_]--[\p{Han}\p{Hiragana}]]", regex.VERSION1)
 
 
-_Part = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]
-
-
 class TiktokenTokenizer:
     """One encoding of tiktoken; text that looks like a special token is read as text.
 
@@ -48,21 +45,19 @@ class TiktokenTokenizer:
         self._encoding = encoding
         tokens = _token_bytes(encoding)
         self.identity = _hash_of(encoding, tokens)
-        self._n_bytes = np.fromiter(map(len, tokens), np.int32, len(tokens))
-        self._n_blank_bytes = np.fromiter(map(_leading_blank_bytes, tokens), np.int32, len(tokens))
-        self._begins_in_word = np.fromiter(map(_begins_in_word, tokens), np.bool_, len(tokens))
-        self._ends_in_word = np.fromiter(map(_ends_in_word, tokens), np.bool_, len(tokens))
+        self._steps = np.array([*map(_steps, tokens)], np.int64)
+        self._starts_word = ~np.fromiter(map(_begins_in_word, tokens), np.bool_, len(tokens))
+        self._ends_word = ~np.fromiter(map(_ends_in_word, tokens), np.bool_, len(tokens))
 
     def tokenize(self, text: str) -> Tokens:
         """Tokens of `text`; a token with white space before its first letter begins at the letter."""
-        parts = [self._tokenize_part(text[start:end], start) for start, end in _parts(text)]
+        parts = [self._encode(text[start:end]) for start, end in _parts(text)]
         if not parts:
             return empty_tokens()
-        starts, ends, begins_in_word, ends_in_word = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        word_starts = np.ones(len(starts), np.bool_)
-        np.logical_and(begins_in_word[1:], ends_in_word[:-1], out=word_starts[1:])
-        np.logical_not(word_starts[1:], out=word_starts[1:])
-        return Tokens(starts, ends, word_starts, np.empty(0, np.int64))
+        numbers = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        # Each array operation costs more than its arithmetic on a short text: steps to starts and ends are summed as one.
+        places = self._steps.take(numbers, axis=0).ravel().cumsum()
+        return Tokens(places[::2].copy(), places[1::2].copy(), functools.partial(self._find_word_starts, numbers))
 
     def offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and ends in code points, int64 (n,). Both never fall; tokens inside one code point repeat its span."""
@@ -74,15 +69,11 @@ class TiktokenTokenizer:
         counts = [sum(len(self._encode(text[start:end])) for start, end in _parts(text)) for text in texts]
         return np.array(counts, np.int32)
 
-    def _tokenize_part(self, text: str, at: int) -> _Part:
-        tokens = self._encode(text).astype(np.intp)
-        n_bytes = self._n_bytes.take(tokens)
-        ends = np.cumsum(n_bytes, dtype=np.int64)
-        starts: NDArray[np.int64] = ends - n_bytes + self._n_blank_bytes.take(tokens)
-        if not text.isascii():
-            n_begun = _code_points_begun(text)
-            starts, ends = n_begun[starts] - 1, n_begun[ends - 1]
-        return starts + at, ends + at, self._begins_in_word.take(tokens), self._ends_in_word.take(tokens)
+    def _find_word_starts(self, numbers: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        word_starts = self._starts_word.take(numbers)
+        word_starts[1:] |= self._ends_word.take(numbers[:-1])
+        word_starts[:1] = True
+        return word_starts
 
     def _encode(self, text: str) -> NDArray[np.uint32]:
         try:
@@ -115,17 +106,10 @@ def _parts(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(text):
         limit = start + 2 * _PART_CHARS
-        found = _PART_END.search(text, start + _PART_CHARS, limit)
+        found = _PART_END.search(text, start + _PART_CHARS, limit) if len(text) > start + _PART_CHARS else None
         end = found.start() if found else min(limit, len(text))
         yield start, end
         start = end
-
-
-def _code_points_begun(text: str) -> NDArray[np.int64]:
-    """How many code points of `text` have begun at each byte of its UTF-8, that byte's own included."""
-    # A lone surrogate takes three bytes, as the mark does that stands for it.
-    codes = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-    return np.cumsum((codes & 0xC0) != 0x80, dtype=np.int64)
 
 
 def _token_bytes(encoding: tiktoken.Encoding) -> list[bytes]:
@@ -143,6 +127,21 @@ def _hash_of(encoding: tiktoken.Encoding, tokens: list[bytes]) -> str:
     digest = hashlib.sha256(f"{VERSION}\n{encoding._pat_str}\n".encode())
     digest.update(b"\n".join(token.hex().encode() for token in tokens))
     return digest.hexdigest()
+
+
+def _steps(token: bytes) -> tuple[int, int]:
+    """Code points from the end of the token before to this one's start, and from there to its end.
+
+    A token starts after its white space; where its first byte goes on a code point, one before the last one's end.
+    """
+    inked = token[_leading_blank_bytes(token) :]
+    n_back = _n_begun(inked) + (not _n_begun(inked[:1]))
+    return _n_begun(token) - n_back, n_back
+
+
+def _n_begun(utf8: bytes) -> int:
+    """How many code points begin in `utf8`: bytes but those that go on one."""
+    return sum(byte & 0xC0 != 0x80 for byte in utf8)
 
 
 def _leading_blank_bytes(token: bytes) -> int:

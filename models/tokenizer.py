@@ -4,8 +4,9 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import tokenizers
@@ -20,17 +21,30 @@ _WHITE_SPACE = re.compile(r"\s")
 _HASHING_TOKEN = re.compile(r"\w{1,16}|[^\w\s]")
 
 
-class Tokens(NamedTuple):
-    """The content tokens of one text, in order. Arrays of one length; offsets are code points.
+_NO_CUTS: NDArray[np.int64] = np.empty(0, np.int64)
 
-    `word_starts` marks tokens that begin a word of the tokenizer. `forced_cuts` are indices of tokens that no unit may
-    hold together with the token before: the word around them is longer than the tokenizer reads.
+
+class Tokens:
+    """The content tokens of one text, in order. Arrays of one length; `starts` and `ends` are code points, int64.
+
+    `word_starts`, bool, marks tokens that begin a word of the tokenizer; it may be given as what finds them, since
+    windows do not need them. `forced_cuts`, int64, are indices of tokens that no unit may hold together with the token
+    before: the word around them is longer than the tokenizer reads.
     """
 
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    word_starts: NDArray[np.bool_]
-    forced_cuts: NDArray[np.int64]
+    def __init__(
+        self,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        word_starts: NDArray[np.bool_] | Callable[[], NDArray[np.bool_]],
+        forced_cuts: NDArray[np.int64] = _NO_CUTS,
+    ) -> None:
+        self.starts, self.ends, self.forced_cuts = starts, ends, forced_cuts
+        self._word_starts = word_starts
+
+    @cached_property
+    def word_starts(self) -> NDArray[np.bool_]:
+        return self._word_starts() if callable(self._word_starts) else self._word_starts
 
 
 class Tokenizer(Protocol):
@@ -89,7 +103,7 @@ class HashingTokenizer:
         word_starts = np.ones(len(starts), np.bool_)
         pieces = np.flatnonzero((starts[1:] == ends[:-1]) & (ends[:-1] - starts[:-1] == 16)) + 1
         word_starts[pieces] = [not (text[i] == "_" or text[i].isalnum()) for i in starts[pieces].tolist()]
-        return Tokens(starts, ends, word_starts, np.empty(0, np.int64))
+        return Tokens(starts, ends, word_starts)
 
     def offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and ends in code points, int64 (n,)."""
@@ -122,7 +136,7 @@ class ModelTokenizer:
         spaces = np.fromiter((match.start() for match in _WHITE_SPACE.finditer(text)), np.int64)
         word_starts = np.append(True, starts[1:] > ends[:-1])
         word_starts |= np.isin(starts - 1, spaces)
-        return Tokens(starts, ends, word_starts, np.empty(0, np.int64))
+        return Tokens(starts, ends, word_starts)
 
     def offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and ends in code points, int64 (n,), without white space at a token's start."""
@@ -179,8 +193,7 @@ def load_budget_tokenizer(name: str, encoders: Tokenizer) -> Tokenizer:
 
 def empty_tokens() -> Tokens:
     """The tokens of a text without any."""
-    none = np.empty(0, np.int64)
-    return Tokens(none, none, np.empty(0, np.bool_), none)
+    return Tokens(_NO_CUTS, _NO_CUTS, np.empty(0, np.bool_))
 
 
 def pieces_at_white_space(text: str, max_chars: int) -> Iterator[tuple[int, int]]:

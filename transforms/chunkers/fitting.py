@@ -1,6 +1,7 @@
 """Makes spans fit to be units: nothing blank, no white space around, nothing that the encoder could not read whole."""
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +24,6 @@ class Fitter:
 
     def __init__(self, measured: MeasuredText, max_tokens: int | None = None, outcome: str = "") -> None:
         self._measured = measured
-        self._boundaries = Boundaries(measured)
         self._max_tokens = max_tokens
         self._outcome = outcome
 
@@ -60,6 +60,10 @@ class Fitter:
             middle = self._measured.grapheme_floor((start + end) // 2)
             inner = [middle if middle > start else (start + end) // 2]
         return list(self._stripped(pairwise([start, *inner, end]))) if inner[0] > start else []
+
+    @cached_property
+    def _boundaries(self) -> Boundaries:
+        return Boundaries(self._measured)
 
     def _counts(self, spans: list[Span]) -> list[int]:
         places = np.array(spans, np.int64).reshape(-1, 2)

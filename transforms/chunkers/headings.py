@@ -30,13 +30,15 @@ class HeadingPaths:
         self._paths: list[tuple[Heading, ...]] = [()]
         for block in snapshot.blocks:
             if block.kind == "heading" and (heading := _heading(snapshot, block, counts)).name:
-                above = tuple(outer for outer in self._paths[-1] if outer.level < heading.level)
+                path = self._paths[-1]
+                while path and path[-1].level >= heading.level:  # levels rise along a path
+                    path = path[:-1]
                 self._starts.append(block.start)
-                self._paths.append((*above, heading)[-MAX_PATH_LENGTH:])
+                self._paths.append((*path[-MAX_PATH_LENGTH + 1 :], heading))
 
     def at(self, position: int) -> tuple[str, ...]:
         """The names of the headings above `position`, outermost first; a heading is above itself."""
-        return tuple(heading.name for heading in self.headings_at(position))
+        return tuple([heading.name for heading in self.headings_at(position)])
 
     def headings_at(self, position: int) -> tuple[Heading, ...]:
         """As `at`, with their places."""

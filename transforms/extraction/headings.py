@@ -9,6 +9,8 @@ from transforms.elements import Block, Snapshot
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
+# Most headings: hashes, a space, and words with single spaces between and nothing to take out.
+_PLAIN_ATX = re.compile(r"(#{1,6}) ([^\s#\\`*_\[\]<>&!]++(?: [^\s#\\`*_\[\]<>&!]++)*+)")
 _ATX = re.compile(r"[ ]{0,3}(#{1,6})(?:[ \t]+|$)")
 _SETEXT_UNDERLINE = re.compile(r"\n[ ]{0,3}(?:=+|-+)[ \t]*$")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!]")
@@ -24,6 +26,9 @@ def heading_text(snapshot: Snapshot, block: Block) -> str:
     'F## home'
     """
     source = snapshot.text[block.start : block.end]
+    plain = _PLAIN_ATX.fullmatch(source)
+    if plain and len(plain[1]) == block.level:
+        return plain[2]
     name = _markdown_name(source, block.level)
     if name is None:
         return " ".join(source.split())
