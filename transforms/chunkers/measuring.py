@@ -39,7 +39,7 @@ class MeasuredText:
         self._tokens = tokens
         self._forced_cuts = tokens.forced_cuts
         # Single numbers are found in a view in half the time, and come out as Python's own.
-        self._start_view, self._end_view = memoryview(self.starts), memoryview(self.ends)
+        self._start_view, self._end_view = self.starts.data, self.ends.data
         if tokens.forced_cuts.size:
             self._count_forced_cuts()
 
