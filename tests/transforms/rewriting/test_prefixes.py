@@ -37,7 +37,8 @@ def test_a_prefix_is_one_line_and_the_model_sees_what_is_known():
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [("", "empty"), (PASSAGE, "repeats_prompt"), (PROMPT.turns[2].content, "repeats_prompt"),
-     ("Tickets of 1987.", "invented_number"), ("Tickets of the Marlow line.", "invented_name"), ("关于夜间车票。", "other_language"), ("word " * 50, "too_long"),
+     ("Tickets of 1987.", "invented_number"), ("Tickets of the Marlow line.", "invented_name"),
+     ("关于夜间车票。", "other_language"), ("word " * 50, "too_long"),
      (LlmFailure("timed_out"), "timed_out")],
 )  # fmt: skip
 def test_what_is_of_no_use_is_refused(reply, reason):
