@@ -1,6 +1,7 @@
 """How one file is cut, for a person who chooses settings by looking, and as data."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from models.errors import CorpusmillError, ExtractionError, SettingsError
 from models.settings import EncoderSettings
 from pipelines.explain_view import explanation_json, show_explanation
 from pipelines.output import safe, safe_lines
+from pipelines.views import outcome_pairs
 from transforms.elements import SOURCE_LEVELS, CutDocument, Snapshot, Unit
 from transforms.identity import row_uri
 from transforms.settings import ChunkingSettings, ReadingSettings, SemanticSettings
@@ -51,7 +53,8 @@ class ChunkView:
         units: list[dict[str, Any]] = []
         for document in self.documents:
             units += [_unit(document, unit, len(units)) for unit in document.cut.units]
-        payload = {"file": self.file, "units": units, "failures": failures}
+        outcomes = sum((Counter(document.cut.counts) for document in self.documents), Counter[str]())
+        payload = {"file": self.file, "units": units, "failures": failures, "outcomes": dict(sorted(outcomes.items()))}
         if self.explains:
             payload["explanations"] = [
                 explanation_json(document.key, document.explanation)
@@ -70,6 +73,8 @@ class ChunkView:
                 or f"{len(units)} units by {document.cut.chunker}, {len(document.snapshot.text)} characters"
             )
             console.print(f"{safe(name)}: {safe(what)}", style="bold", soft_wrap=True)
+            for _, noted in outcome_pairs(document.cut.counts):
+                console.print(f"  noted: {noted}", soft_wrap=True)
             if document.explanation:
                 show_explanation(document.snapshot.text, document.explanation, console)
                 continue

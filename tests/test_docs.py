@@ -118,7 +118,9 @@ def test_the_commands_of_the_page_on_semantic_cuts_run_in_order(shell):
 
 @needs_the_pipeline
 @pytest.mark.slow
-def test_the_example_of_cutting_by_asking_runs(shell):
+def test_the_examples_of_cutting_by_asking_run(shell):
+    for body in blocks(CHECKOUT / "docs" / "llm.md", "sh"):
+        assert "the mean of the document's own sentences" in shell(["bash", "-euo", "pipefail", "-c"], body)
     (body,) = (body for body in blocks(CHECKOUT / "docs" / "llm.md", "python") if "pipelines" in body)
     printed = shell([sys.executable, "-c"], body)
     assert printed.count("Published version") == 2

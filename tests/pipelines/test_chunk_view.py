@@ -59,6 +59,12 @@ def test_a_row_is_a_document_and_a_bad_row_is_named(view):
     assert "a.jsonl#a: 1 units" in printed(found) and "a.jsonl#b: no_text" in printed(found)
 
 
+def test_what_fell_back_is_noted(view):
+    found = view("a.txt", "The same again. " * 9, chunker="semantic")
+    assert found.to_json()["outcomes"] == {"no_separation": 1}
+    assert "noted: 1 no separation" in printed(found)
+
+
 def test_hostile_text_cannot_steer_the_terminal(view):
     text = printed(view("a\x1b[31m.txt", "one \x1b]0;title\x07 [bold]two[/] \u202e three"))
     assert not set(text) & set("\x1b\x07\u202e") and "[bold]two[/]" in text

@@ -82,7 +82,7 @@ def invented_names(statement: str, shown: str, language: str) -> set[str] | None
     """
     if not has_capitals(statement) or (language and LANGUAGES[language].capitalises_nouns):
         return None
-    known = {_stem(word) for word in words_of(shown)}
+    known = {_stem(part) for word in words_of(shown) for part in (word, *re.split(r"['’]", word))}
     return {word for word in _names(statement) if _stem(word) not in known}
 
 

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from models.llm.records import Answer, Request, Result
 from transforms.rewriting.answers_text import fitting_sentences, one_line, repeats_prompt, whole_sentences
-from transforms.rewriting.checks import invented_numbers
+from transforms.rewriting.checks import invented_names, invented_numbers
 from transforms.rewriting.dialogues import Dialogue
-from transforms.rewriting.languages import script_of
+from transforms.rewriting.languages import language_of, script_of
 from transforms.rewriting.prompts import Prompt
 
 # Raise when the same answers give another prefix.
-VERSION = 1
+VERSION = 2
 STAGE = "prefix"
 MAX_ANSWER_TOKENS = 120
 
@@ -40,18 +40,18 @@ def place(
     """A dialogue that returns the prefix of one passage, of at most `max_tokens` of the encoder's `count_tokens`.
 
     A longer one loses its last sentences; the passage is never shortened for it. Counts: `prefixes`,
-    `trimmed_prefixes`, `rejected_prefixes` with `.reason`.
+    `trimmed_prefixes`, `rejected_prefixes` with `.reason`, `unjudged_names`.
     """
     filled = prompt.fill(context=context or "-", headings=" > ".join(heading_path) or "-", passage=passage)
     request = Request(filled, max_answer_tokens, None, STAGE, owner, prompt.version)
     (result,) = yield [request]
     shown = "\n".join([passage, context, *heading_path])
     counts: Counter[str] = Counter()
-    text, reason = _checked(result, request, passage, shown)
+    text, reason = _checked(result, request, passage)
     if not reason:
         fitting = fitting_sentences(text, max_tokens, count_tokens)
         counts["trimmed_prefixes"] += bool(fitting) and fitting != text
-        text, reason = fitting, "" if fitting else "too_long"
+        text, reason = fitting, _unfounded(fitting, shown, counts) if fitting else "too_long"
     if reason:
         counts["rejected_prefixes"] += 1
         counts[f"rejected_prefixes.{reason}"] += 1
@@ -60,15 +60,22 @@ def place(
     return Prefix(text, +counts)
 
 
-def _checked(result: Result, request: Request, passage: str, shown: str) -> tuple[str, str]:
-    """The prefix in a result, and why it is refused."""
+def _checked(result: Result, request: Request, passage: str) -> tuple[str, str]:
+    """The prefix in a result, and why it is none."""
     if not isinstance(result, Answer):
         return "", result.reason
     text = one_line(whole_sentences(result.text) if result.is_cut else result.text)
     if not any(mark.isalnum() for mark in text):
         return "", "empty"
-    if repeats_prompt(text, request.messages) or text in one_line(passage):
-        return "", "repeats_prompt"
+    return text, "repeats_prompt" if repeats_prompt(text, request.messages) or text in one_line(passage) else ""
+
+
+def _unfounded(text: str, shown: str, counts: Counter[str]) -> str:
+    """What in a prefix the model was not shown; empty where there is nothing of that kind."""
     if invented_numbers(text, shown):
-        return "", "invented_number"
-    return text, "other_language" if script_of(text) != script_of(shown) else ""
+        return "invented_number"
+    if script_of(text) != script_of(shown):
+        return "other_language"
+    names = invented_names(text, shown, language_of(shown))
+    counts["unjudged_names"] += names is None
+    return "invented_name" if names else ""

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from models.llm.records import Answer, Request, Result
 from transforms.rewriting.answers_text import one_line, repeats_prompt, whole_sentences
-from transforms.rewriting.checks import invented_numbers
+from transforms.rewriting.checks import invented_names, invented_numbers
 from transforms.rewriting.dialogues import Dialogue
+from transforms.rewriting.languages import language_of
 from transforms.rewriting.prompts import Prompt
 
 # Raise when the same answers give another summary.
@@ -42,8 +43,8 @@ def summarise(
 
     Where the text does not fit `context_tokens` beside prompt and answer, windows of whole sentences are summarised and
     then their summaries, as often as it takes. Counts: `summary_windows`, `empty_summaries`, `repeated_prompts`,
-    `cut_summaries`, `summaries_with_new_numbers` (which are kept), `failed_summaries` and `failed_summaries.<reason>`,
-    `unsummarised_documents`.
+    `cut_summaries`, `summaries_with_new_numbers` and `summaries_with_new_names` (which are kept), `unjudged_names`,
+    `failed_summaries` and `failed_summaries.<reason>`, `unsummarised_documents`.
     """
     counts: Counter[str] = Counter()
     room = _room(prompt, context_tokens, max_answer_tokens, count_tokens)
@@ -88,7 +89,11 @@ def _checked(result: Result, request: Request, counts: Counter[str]) -> str:
     if repeats_prompt(text, request.messages):
         counts["repeated_prompts"] += 1
         return ""
-    counts["summaries_with_new_numbers"] += bool(invented_numbers(text, request.messages[-1].content))
+    shown = request.messages[-1].content
+    names = invented_names(text, shown, language_of(shown))
+    counts["summaries_with_new_numbers"] += bool(invented_numbers(text, shown))
+    counts["summaries_with_new_names"] += bool(names)
+    counts["unjudged_names"] += names is None
     return text[:_MAX_SUMMARY_CHARS]
 
 

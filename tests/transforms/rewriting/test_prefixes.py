@@ -37,7 +37,8 @@ def test_a_prefix_is_one_line_and_the_model_sees_what_is_known():
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [("", "empty"), (PASSAGE, "repeats_prompt"), (PROMPT.turns[2].content, "repeats_prompt"),
-     ("Tickets of 1987.", "invented_number"), ("关于夜间车票。", "other_language"), ("word " * 50, "too_long"),
+     ("Tickets of 1987.", "invented_number"), ("Tickets of the Marlow line.", "invented_name"),
+     ("关于夜间车票。", "other_language"), ("word " * 50, "too_long"),
      (LlmFailure("timed_out"), "timed_out")],
 )  # fmt: skip
 def test_what_is_of_no_use_is_refused(reply, reason):
@@ -45,8 +46,15 @@ def test_what_is_of_no_use_is_refused(reply, reason):
     assert prefix.text == "" and prefix.counts == {"rejected_prefixes": 1, f"rejected_prefixes.{reason}": 1}
 
 
+def test_names_are_not_judged_where_every_noun_has_a_capital():
+    german = "Die Karte ist bis sechs Uhr in der Nacht gültig und kostet 12 Euro."
+    ask = Asked("Es geht um eine Fahrkarte für die Nacht.")
+    prefix = hold(place(german, PROMPT, max_tokens=40, count_tokens=count_words), ask)
+    assert prefix.counts == {"prefixes": 1, "unjudged_names": 1}
+
+
 def test_a_long_prefix_loses_its_last_sentences():
-    prefix = made("About night tickets. They are of the Harrow line. " + "More " * 30 + ".", max_tokens=12)
+    prefix = made("About night tickets. They are of the Harrow line. " + "more " * 30 + ".", max_tokens=12)
     assert prefix == ("About night tickets. They are of the Harrow line.", {"prefixes": 1, "trimmed_prefixes": 1})
 
 

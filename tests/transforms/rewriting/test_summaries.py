@@ -87,6 +87,12 @@ def test_numbers_that_the_document_does_not_have_are_counted():
     assert summary == ("About a mill of 1911.", {"summaries_with_new_numbers": 1})
 
 
+def test_names_that_the_document_does_not_have_are_counted():
+    assert hold(dialogue(WORDS), Asked("About the Marlow mill.")).counts == {"summaries_with_new_names": 1}
+    german = "Die Mühle steht an dem Fluss und ist alt. Sie mahlt das Korn für die Stadt. "
+    assert hold(dialogue(german * 9), Asked("Über eine Mühle.")).counts == {"unjudged_names": 1}
+
+
 def test_a_text_without_a_sentence_end_is_cut_into_windows_too():
     ask = Asked("About nothing much.")
     hold(dialogue("word " * 5000, context_tokens=1000), ask)
