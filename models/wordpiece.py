@@ -20,6 +20,7 @@ from models.tokenizer import Tokens, empty_tokens, split_pairs
 
 _BLOCK_CHARS = 131_072
 _PIECE_CHARS = 4096
+_GROUP_WORDS = 256
 _MAX_WORDS = 65_536
 _MAX_PIECES = 1024
 _MAX_REMEMBERED_LETTERS = 32
@@ -117,9 +118,7 @@ class WordPieceTokenizer:
         rows = list(map(table.rows.get, words))
         if None in rows:
             table.make_room()
-            missing = [word for word in dict.fromkeys(words) if word not in table.rows]
-            missing.sort(key=lambda word: len(word) > _MAX_REMEMBERED_LETTERS)
-            for group in _groups(missing):
+            for group in _groups([word for word in dict.fromkeys(words) if word not in table.rows]):
                 table.add(group, *self._encode_words(group))
             rows = list(map(table.rows.get, words))
         return np.array(rows, np.int64)
@@ -298,18 +297,15 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _groups(words: list[str]) -> Iterator[list[str]]:
-    """Yields short words in groups of some thousand letters, and each long word alone."""
-    group: list[str] = []
-    n_chars = 0
-    for word in words:
-        is_long = len(word) > _MAX_REMEMBERED_LETTERS
-        if group and (is_long or n_chars + len(word) > _PIECE_CHARS):
-            yield group
-            group, n_chars = [], 0
-        group.append(word)
-        n_chars += len(word) + 1
-    if group:
-        yield group
+    """Yields short words some hundred at a time, and then each long word alone."""
+    short, long = words, []
+    if max(map(len, words)) > _MAX_REMEMBERED_LETTERS:
+        short = [word for word in words if len(word) <= _MAX_REMEMBERED_LETTERS]
+        long = [word for word in words if len(word) > _MAX_REMEMBERED_LETTERS]
+    for start in range(0, len(short), _GROUP_WORDS):
+        yield short[start : start + _GROUP_WORDS]
+    for word in long:
+        yield [word]
 
 
 def _pieces_of_long(word: str) -> Iterator[tuple[int, int, bool]]:
