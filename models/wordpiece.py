@@ -65,6 +65,7 @@ class WordPieceTokenizer:
         self.overhead_tokens = self._tokenizer.num_special_tokens_to_add(is_pair=False)
         self.identity = hashlib.sha256(definition.encode()).hexdigest()
         self._goes_on = _continuation_table(self._tokenizer, model.continuing_subword_prefix)
+        self._n_letters_by_id = _letters_table(self._tokenizer, model.continuing_subword_prefix, model.unk_token)
         self._words = _WordTable()
         # Over-long words tend to repeat themselves, and each piece is slow to encode.
         self._pieces: dict[str, _Encoded] = {}
@@ -128,11 +129,30 @@ class WordPieceTokenizer:
         if len(words) == 1 and len(words[0]) > _MAX_REMEMBERED_LETTERS:
             encoded = self._encode_long(words[0])
             return np.array([len(encoded.starts)]), encoded
-        encoded = self._encode(" ".join(words))
         lengths = np.fromiter(map(len, words), np.int64, len(words))
+        joined = " ".join(words)
+        if joined.isascii() and joined.isprintable() and (found := self._encode_ascii(joined, lengths)) is not None:
+            return found
+        encoded = self._encode(joined)
         word_starts = np.cumsum(lengths + 1) - lengths - 1
         owners = np.searchsorted(word_starts, encoded.starts, "right") - 1
         return np.bincount(owners, minlength=len(words)), encoded.moved(-word_starts[owners])
+
+    def _encode_ascii(self, joined: str, lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], "_Encoded"] | None:
+        """As `_encode_words`, for words that their tokens spell, without a search for offsets; None where one does not.
+
+        BERT drops no printable letter of ASCII and changes the length of none, so only an unknown token spells less.
+        """
+        ids = np.array(self._tokenizer.encode_batch_fast([joined], add_special_tokens=False)[0].ids, np.int64)
+        n_letters = self._n_letters_by_id[ids]
+        ends = n_letters.cumsum()
+        if not len(ids) or ends[-1] != lengths.sum():
+            return None
+        word_starts = lengths.cumsum() - lengths
+        owners = word_starts.searchsorted(ends, "left") - 1
+        ends -= word_starts[owners]
+        flags = (~self._goes_on[ids]).astype(np.uint8)
+        return np.bincount(owners, minlength=len(lengths)), _Encoded(ends - n_letters, ends, flags)
 
     def _encode(self, text: str) -> "_Encoded":
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
@@ -297,13 +317,15 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _groups(words: list[str]) -> Iterator[list[str]]:
-    """Yields short words some hundred at a time, and then each long word alone."""
+    """Yields short words of ASCII some hundred at a time, then others, and then each long word alone."""
     short, long = words, []
     if max(map(len, words)) > _MAX_REMEMBERED_LETTERS:
         short = [word for word in words if len(word) <= _MAX_REMEMBERED_LETTERS]
         long = [word for word in words if len(word) > _MAX_REMEMBERED_LETTERS]
-    for start in range(0, len(short), _GROUP_WORDS):
-        yield short[start : start + _GROUP_WORDS]
+    others = [word for word in short if not word.isascii()]
+    for alike in ([word for word in short if word.isascii()] if others else short, others):
+        for start in range(0, len(alike), _GROUP_WORDS):
+            yield alike[start : start + _GROUP_WORDS]
     for word in long:
         yield [word]
 
@@ -351,6 +373,15 @@ def _continuation_table(tokenizer: tokenizers.Tokenizer, prefix: str) -> NDArray
     special = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
     table = np.zeros(max(vocabulary.values()) + 1, np.bool_)
     table[[row for token, row in vocabulary.items() if token.startswith(prefix) and token not in special]] = True
+    return table
+
+
+def _letters_table(tokenizer: tokenizers.Tokenizer, prefix: str, unknown: str) -> NDArray[np.int64]:
+    """How many letters each token spells, by its number; none of the unknown one."""
+    vocabulary = tokenizer.get_vocab()
+    table = np.zeros(max(vocabulary.values()) + 1, np.int64)
+    for token, row in vocabulary.items():
+        table[row] = 0 if token == unknown else len(token) - len(prefix) * token.startswith(prefix)
     return table
 
 
