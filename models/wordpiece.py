@@ -66,6 +66,9 @@ class WordPieceTokenizer:
         self.identity = hashlib.sha256(definition.encode()).hexdigest()
         self._goes_on = _continuation_table(self._tokenizer, model.continuing_subword_prefix)
         self._n_letters_by_id = _letters_table(self._tokenizer, model.continuing_subword_prefix, model.unk_token)
+        added = [token.content for token in self._tokenizer.get_added_tokens_decoder().values()]
+        self._knows_plain_words = not any(content.isalnum() for content in added)
+        self._lowercases, self._model = bool(self._tokenizer.normalizer.lowercase), model
         self._words = _WordTable()
         # Over-long words tend to repeat themselves, and each piece is slow to encode.
         self._pieces: dict[str, _Encoded] = {}
@@ -143,7 +146,7 @@ class WordPieceTokenizer:
 
         BERT drops no printable letter of ASCII and changes the length of none, so only an unknown token spells less.
         """
-        ids = np.array(self._tokenizer.encode_batch_fast([joined], add_special_tokens=False)[0].ids, np.int64)
+        ids = np.array(self._ids_of(joined), np.int64)
         n_letters = self._n_letters_by_id[ids]
         ends = n_letters.cumsum()
         if not len(ids) or ends[-1] != lengths.sum():
@@ -153,6 +156,13 @@ class WordPieceTokenizer:
         ends -= word_starts[owners]
         flags = (~self._goes_on[ids]).astype(np.uint8)
         return np.bincount(owners, minlength=len(lengths)), _Encoded(ends - n_letters, ends, flags)
+
+    def _ids_of(self, joined: str) -> list[int]:
+        """Numbers of the tokens of ASCII words with a space between; letters and digits need no more than the model."""
+        if not (self._knows_plain_words and joined.replace(" ", "").isalnum()):
+            return self._tokenizer.encode(joined, add_special_tokens=False).ids
+        words = (joined.lower() if self._lowercases else joined).split(" ")
+        return [token.id for word in words for token in self._model.tokenize(word)]
 
     def _encode(self, text: str) -> "_Encoded":
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
@@ -317,13 +327,15 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _groups(words: list[str]) -> Iterator[list[str]]:
-    """Yields short words of ASCII some hundred at a time, then others, and then each long word alone."""
+    """Yields short words some hundred at a time: of letters and digits, of ASCII, others; then each long word alone."""
     short, long = words, []
     if max(map(len, words)) > _MAX_REMEMBERED_LETTERS:
         short = [word for word in words if len(word) <= _MAX_REMEMBERED_LETTERS]
         long = [word for word in words if len(word) > _MAX_REMEMBERED_LETTERS]
-    others = [word for word in short if not word.isascii()]
-    for alike in ([word for word in short if word.isascii()] if others else short, others):
+    kinds: tuple[list[str], ...] = [], [], []
+    for word in short:
+        kinds[2 if not word.isascii() else not word.isalnum()].append(word)
+    for alike in kinds:
         for start in range(0, len(alike), _GROUP_WORDS):
             yield alike[start : start + _GROUP_WORDS]
     for word in long:
