@@ -9,12 +9,12 @@ objects made anew, since some cutters, ours among them, remember words or texts 
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import documents
-from benchmarks.measuring import Figure, hand_over, part_parser
+from benchmarks.measuring import CHECKOUT, Figure, cpu_seconds, hand_over, part_parser
 from models.model_files import resolve_model
 from models.settings import EncoderSettings
 from models.tiktoken_tokenizer import load_tiktoken
@@ -30,6 +30,12 @@ from transforms.settings import ChunkingSettings
 
 LIMIT = 254
 TIKTOKEN = "cl100k_base"
+SHARED_DATA = CHECKOUT.parent / "shared" / "data"
+"""Published texts beside the checkout; what is measured on them is left out where they are not."""
+A_PAGE = (4_000, 9_000)
+"""Characters of a short document, about 6 KB."""
+PAIR_BYTES = 60_000
+"""Text that two cutters cut in turns before they are compared, so that both see the same machine."""
 Cut = Callable[[Snapshot], Any]
 
 
@@ -160,9 +166,69 @@ def figures(rounds: list[list[Snapshot]]) -> Iterator[Figure]:
         yield Figure("cutting", f"{name} / best peer", found[name] / found[best], 1.4, False, detail)
     for name in PEERS:
         yield Figure("cutting", f"recursive / {name}", found["recursive"] / found[name], detail=f"{found[name]:.2f} MB")
-    pair = rates({"tiktoken": tiktoken_alone, "windows": tiktoken_windows}, rounds)
-    detail = f"{pair['windows']:.2f} of {pair['tiktoken']:.2f} MB per CPU s"
-    yield Figure("cutting", "fixed windows / tiktoken", pair["windows"] / pair["tiktoken"], 0.85, False, detail)
+    yield from tiktoken_figures([snapshot for snapshots in rounds for snapshot in snapshots])
+    yield from short_text_figures()
+
+
+def tiktoken_figures(snapshots: list[Snapshot]) -> Iterator[Figure]:
+    """Fixed windows beside tiktoken: on all of `snapshots`, on those of a page, and on published texts."""
+    pages = [snapshot for snapshot in snapshots if A_PAGE[0] <= len(snapshot.text) <= A_PAGE[1]]
+    kinds = {"": snapshots, ", pages of 6 KB": pages, ", short articles": articles(), ", long texts": long_texts()}
+    for kind, chosen in kinds.items():
+        if chosen:
+            detail = (
+                f"{len(chosen)} documents, {sum(len(snapshot.text) for snapshot in chosen) / 1e3:.0f} thousand letters"
+            )
+            ratio = paired_ratio(tiktoken_windows(), tiktoken_alone(), chosen)
+            yield Figure("cutting", f"fixed windows / tiktoken{kind}", ratio, 0.85, False, detail)
+
+
+def short_text_figures() -> Iterator[Figure]:
+    """The recursive cutter on short articles, each round by a cutter that has seen no word yet."""
+    if not articles():
+        return
+    makers = {"tokenizer": tokenizer_alone, "recursive": OURS["recursive"], "chonkie": chonkie}
+    found = rates(makers, [articles()] * 5)
+    for name, target in (("tokenizer", 0.8), ("chonkie", 1.4)):
+        detail = f"{found['recursive']:.2f} of {found[name]:.2f} MB per CPU s"
+        ratio = found["recursive"] / found[name]
+        yield Figure("cutting", f"recursive / {name}, short articles", ratio, target, False, detail)
+
+
+def paired_ratio(ours: Cut, theirs: Cut, snapshots: list[Snapshot], passes: int = 3) -> float:
+    """The rate of `ours` in that of `theirs`: the median over small groups of `snapshots`, cut by both in turns."""
+    ratios = []
+    for _ in range(passes):
+        for number, group in enumerate(groups_of(snapshots)):
+            turns = (ours, theirs) if number % 2 else (theirs, ours)
+            seconds = {cut: cpu_seconds(lambda cut=cut, group=group: [*map(cut, group)]) for cut in turns}  # type: ignore[misc]
+            ratios.append(seconds[theirs] / seconds[ours])
+    return statistics.median(ratios)
+
+
+def groups_of(snapshots: list[Snapshot]) -> Iterator[list[Snapshot]]:
+    """Yields `snapshots` in groups of at least `PAIR_BYTES` characters, but for the last."""
+    group: list[Snapshot] = []
+    for snapshot in snapshots:
+        group.append(snapshot)
+        if sum(len(one.text) for one in group) >= PAIR_BYTES:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+@cache
+def articles() -> list[Snapshot]:
+    """Fifty articles of Wikipedia, of 1 to 45 KB, without the lines that tell their sections."""
+    paths = sorted((SHARED_DATA / "wiki_test_50" / "docs").glob("[0-9]*"))
+    texts = ("".join(line for line in path.open(encoding="utf-8") if line[:4] != "====") for path in paths)
+    return [extract_plain(text) for text in texts]
+
+
+def long_texts() -> list[Snapshot]:
+    """Five texts of 40 to 740 KB."""
+    return folder_snapshots(SHARED_DATA / "chroma_chunking_eval" / "corpora")
 
 
 def main() -> None:

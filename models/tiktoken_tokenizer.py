@@ -51,11 +51,10 @@ class TiktokenTokenizer:
 
     def tokenize(self, text: str) -> Tokens:
         """Tokens of `text`; a token with white space before its first letter begins at the letter."""
-        parts = [self._encode(text[start:end]) for start, end in _parts(text)]
-        if not parts:
+        if not text:
             return empty_tokens()
-        numbers = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        # Each array operation costs more than its arithmetic on a short text: steps to starts and ends are summed as one.
+        numbers = self._encode(text) if len(text) <= _PART_CHARS else self._encode_in_parts(text)
+        # On a short text each array operation costs more than its arithmetic: all steps are summed as one.
         places = self._steps.take(numbers, axis=0).ravel().cumsum()
         return Tokens(places[::2].copy(), places[1::2].copy(), functools.partial(self._find_word_starts, numbers))
 
@@ -66,14 +65,16 @@ class TiktokenTokenizer:
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int32]:
         """Tokens of each text, int32 (n,)."""
-        counts = [sum(len(self._encode(text[start:end])) for start, end in _parts(text)) for text in texts]
-        return np.array(counts, np.int32)
+        return np.array([len(self._encode_in_parts(text)) if text else 0 for text in texts], np.int32)
 
     def _find_word_starts(self, numbers: NDArray[np.uint32]) -> NDArray[np.bool_]:
         word_starts = self._starts_word.take(numbers)
         word_starts[1:] |= self._ends_word.take(numbers[:-1])
         word_starts[:1] = True
         return word_starts
+
+    def _encode_in_parts(self, text: str) -> NDArray[np.uint32]:
+        return np.concatenate([self._encode(text[start:end]) for start, end in _parts(text)])
 
     def _encode(self, text: str) -> NDArray[np.uint32]:
         try:
@@ -106,7 +107,7 @@ def _parts(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(text):
         limit = start + 2 * _PART_CHARS
-        found = _PART_END.search(text, start + _PART_CHARS, limit) if len(text) > start + _PART_CHARS else None
+        found = _PART_END.search(text, start + _PART_CHARS, limit)
         end = found.start() if found else min(limit, len(text))
         yield start, end
         start = end

@@ -20,6 +20,7 @@ from models.tokenizer import Tokens, empty_tokens, split_pairs
 
 _BLOCK_CHARS = 131_072
 _PIECE_CHARS = 4096
+_GROUP_WORDS = 256
 _MAX_WORDS = 65_536
 _MAX_PIECES = 1024
 _MAX_REMEMBERED_LETTERS = 32
@@ -64,6 +65,10 @@ class WordPieceTokenizer:
         self.overhead_tokens = self._tokenizer.num_special_tokens_to_add(is_pair=False)
         self.identity = hashlib.sha256(definition.encode()).hexdigest()
         self._goes_on = _continuation_table(self._tokenizer, model.continuing_subword_prefix)
+        self._n_letters_by_id = _letters_table(self._tokenizer, model.continuing_subword_prefix, model.unk_token)
+        added = [token.content for token in self._tokenizer.get_added_tokens_decoder().values()]
+        self._knows_plain_words = not any(content.isalnum() for content in added)
+        self._lowercases, self._model = bool(self._tokenizer.normalizer.lowercase), model
         self._words = _WordTable()
         # Over-long words tend to repeat themselves, and each piece is slow to encode.
         self._pieces: dict[str, _Encoded] = {}
@@ -117,9 +122,7 @@ class WordPieceTokenizer:
         rows = list(map(table.rows.get, words))
         if None in rows:
             table.make_room()
-            missing = [word for word in dict.fromkeys(words) if word not in table.rows]
-            missing.sort(key=lambda word: len(word) > _MAX_REMEMBERED_LETTERS)
-            for group in _groups(missing):
+            for group in _groups([word for word in dict.fromkeys(words) if word not in table.rows]):
                 table.add(group, *self._encode_words(group))
             rows = list(map(table.rows.get, words))
         return np.array(rows, np.int64)
@@ -129,11 +132,37 @@ class WordPieceTokenizer:
         if len(words) == 1 and len(words[0]) > _MAX_REMEMBERED_LETTERS:
             encoded = self._encode_long(words[0])
             return np.array([len(encoded.starts)]), encoded
-        encoded = self._encode(" ".join(words))
         lengths = np.fromiter(map(len, words), np.int64, len(words))
+        joined = " ".join(words)
+        if joined.isascii() and joined.isprintable() and (found := self._encode_ascii(joined, lengths)) is not None:
+            return found
+        encoded = self._encode(joined)
         word_starts = np.cumsum(lengths + 1) - lengths - 1
         owners = np.searchsorted(word_starts, encoded.starts, "right") - 1
         return np.bincount(owners, minlength=len(words)), encoded.moved(-word_starts[owners])
+
+    def _encode_ascii(self, joined: str, lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], "_Encoded"] | None:
+        """As `_encode_words`, for words that their tokens spell, without a search for offsets; None where one does not.
+
+        BERT drops no printable letter of ASCII and changes the length of none, so only an unknown token spells less.
+        """
+        ids = np.array(self._ids_of(joined), np.int64)
+        n_letters = self._n_letters_by_id[ids]
+        ends = n_letters.cumsum()
+        if not len(ids) or ends[-1] != lengths.sum():
+            return None
+        word_starts = lengths.cumsum() - lengths
+        owners = word_starts.searchsorted(ends, "left") - 1
+        ends -= word_starts[owners]
+        flags = (~self._goes_on[ids]).astype(np.uint8)
+        return np.bincount(owners, minlength=len(lengths)), _Encoded(ends - n_letters, ends, flags)
+
+    def _ids_of(self, joined: str) -> list[int]:
+        """Numbers of the tokens of ASCII words with a space between; letters and digits need no more than the model."""
+        if not (self._knows_plain_words and joined.replace(" ", "").isalnum()):
+            return self._tokenizer.encode(joined, add_special_tokens=False).ids
+        words = (joined.lower() if self._lowercases else joined).split(" ")
+        return [token.id for word in words for token in self._model.tokenize(word)]
 
     def _encode(self, text: str) -> "_Encoded":
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
@@ -298,18 +327,19 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _groups(words: list[str]) -> Iterator[list[str]]:
-    """Yields short words in groups of some thousand letters, and each long word alone."""
-    group: list[str] = []
-    n_chars = 0
-    for word in words:
-        is_long = len(word) > _MAX_REMEMBERED_LETTERS
-        if group and (is_long or n_chars + len(word) > _PIECE_CHARS):
-            yield group
-            group, n_chars = [], 0
-        group.append(word)
-        n_chars += len(word) + 1
-    if group:
-        yield group
+    """Yields short words some hundred at a time: of letters and digits, of ASCII, others; then each long word alone."""
+    short, long = words, []
+    if max(map(len, words)) > _MAX_REMEMBERED_LETTERS:
+        short = [word for word in words if len(word) <= _MAX_REMEMBERED_LETTERS]
+        long = [word for word in words if len(word) > _MAX_REMEMBERED_LETTERS]
+    kinds: tuple[list[str], ...] = [], [], []
+    for word in short:
+        kinds[2 if not word.isascii() else not word.isalnum()].append(word)
+    for alike in kinds:
+        for start in range(0, len(alike), _GROUP_WORDS):
+            yield alike[start : start + _GROUP_WORDS]
+    for word in long:
+        yield [word]
 
 
 def _pieces_of_long(word: str) -> Iterator[tuple[int, int, bool]]:
@@ -355,6 +385,15 @@ def _continuation_table(tokenizer: tokenizers.Tokenizer, prefix: str) -> NDArray
     special = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
     table = np.zeros(max(vocabulary.values()) + 1, np.bool_)
     table[[row for token, row in vocabulary.items() if token.startswith(prefix) and token not in special]] = True
+    return table
+
+
+def _letters_table(tokenizer: tokenizers.Tokenizer, prefix: str, unknown: str) -> NDArray[np.int64]:
+    """How many letters each token spells, by its number; none of the unknown one."""
+    vocabulary = tokenizer.get_vocab()
+    table = np.zeros(max(vocabulary.values()) + 1, np.int64)
+    for token, row in vocabulary.items():
+        table[row] = 0 if token == unknown else len(token) - len(prefix) * token.startswith(prefix)
     return table
 
 

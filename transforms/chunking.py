@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from transforms.rewriting.queries import questions_sha256
 from transforms.rewriting.rewriter import Rewriter
 from transforms.rewriting.traffic import busiest
 from transforms.settings import ChunkingSettings
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 __all__ = [
     "ASKING",
@@ -185,7 +188,7 @@ class Cutter:
             return CutDocument((), chunker.name, {"texts_without_tokens": 1})
         measured = read if self._budget is self._tokenizer else BudgetText(read.text, self._budget, read.graphemes)
         fitter = self._fitter(chunker, read)
-        if isinstance(chunker, AskingChunker):
+        if _is_asking(chunker):
             pieces = yield from chunker.cut_by_asking(source, measured, fitter)
         else:
             pieces = list(chunker.cut(snapshot, measured, fitter))
@@ -207,7 +210,7 @@ class Cutter:
         measured = MeasuredText(snapshot.text, self._budget)
         if not measured.n_tokens or not snapshot.text.strip():
             return None
-        if isinstance(chunker, AskingChunker):
+        if _is_asking(chunker):
             return (yield from chunker.explain_by_asking(source, measured))
         return chunker.explain(snapshot, measured) if isinstance(chunker, semantic.SemanticChunker) else None
 
@@ -233,6 +236,10 @@ class Cutter:
                 read.counts["over_limit_units"] += n_tokens > self._room
             text = read.text[piece.start : piece.end]
             yield Unit(piece.start, piece.end, text, n_tokens, piece.context, piece.heading_path, label=piece.label)
+
+
+def _is_asking(chunker: Chunker | AskingChunker) -> "TypeIs[AskingChunker]":
+    return chunker.name in ASKING  # a check of the Protocol takes as long as cutting a page
 
 
 def has_markup(snapshot: Snapshot) -> bool:

@@ -59,6 +59,26 @@ def test_tokens_of_a_slice_between_word_starts_are_those_of_the_whole(wordpiece,
     assert tokenizer.count([text[tokens.starts[first] : tokens.starts[last]]]) == [last - first]
 
 
+@pytest.mark.parametrize("changed", ["a token of letters is added", "a letter is unknown", "case is kept"])
+def test_plain_words_are_cut_as_the_library_cuts_them(wordpiece, changed):
+    definition = json.loads(wordpiece.definition)
+    vocabulary = definition["model"]["vocab"]
+    if changed == "a token of letters is added":
+        definition["added_tokens"].append({**definition["added_tokens"][0], "id": vocabulary["act"], "content": "act"})
+    elif changed == "a letter is unknown":
+        definition["model"]["vocab"] = {token: row for token, row in vocabulary.items() if "q" not in token}
+    else:
+        definition["normalizer"]["lowercase"] = False
+    text = "Factories act, interactional quacks; Unaffable Words 2nd a.b [UNK] [SEP]s #1 antiquated"
+    changed_text = json.dumps(definition)
+    plain = Tokenizer.from_str(changed_text)
+    plain.no_padding()
+    encoding = plain.encode(text, add_special_tokens=False)
+    assert encoding.ids != wordpiece.encode(text).ids
+    tokens = WordPieceTokenizer(changed_text, 256).tokenize(text)
+    assert list(zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True)) == encoding.offsets
+
+
 def test_a_text_read_in_many_blocks_has_the_tokens_of_one(wordpiece, monkeypatch):
     text = "One-two three, café. " * 200 + "食べ物。" * 300 + " end"
     whole = wordpiece.encode(text).offsets

@@ -136,13 +136,13 @@ class MeasuredText:
         A cut inside a grapheme cluster moves to its start. A cluster that holds more than `max_tokens` is cut hard.
         """
         index = min(self.index_at(start) + max_tokens, end_index)
-        wanted = self.position(index)
-        while (end := self.graphemes.floor(self.position(index))) > start:
+        place = wanted = self.position(index)
+        while (end := self.graphemes.floor(place)) > start:
             surplus = self.count(start, end) - max_tokens
             if surplus <= 0:
                 self.counts["moved_cuts"] += end != wanted
                 return end
-            index = max(self.index_at(end) - surplus, 0)
+            place = self.position(max(self.index_at(end) - surplus, 0))
         end = min(self.graphemes.ceil(start + 1), self.position(end_index))
         if self.count(start, end) <= max_tokens:
             self.counts["moved_cuts"] += 1
