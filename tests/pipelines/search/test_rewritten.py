@@ -14,7 +14,7 @@ from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSetting
 from pipelines import run_context
 from pipelines.evaluation.published import PublishedArm
 from pipelines.search import open_index
-from transforms import stages
+from transforms import cutters
 from transforms.elements import CHUNK, PASSAGE, PROPOSITION, SOURCE_LEVELS, SUMMARY
 from transforms.indexing.searching import exact_search
 from transforms.rewriting.asking import Asking, AskingPlan
@@ -48,7 +48,7 @@ def mill(tmp_path, monkeypatch):
     asking = Asking(lambda requests: made.ask(requests), plan.identity, plan.context_tokens, count_words)
     monkeypatch.setattr(run_context, "plan_asking", lambda *_: plan)
     monkeypatch.setattr(run_context, "make_asking", lambda *_: asking)
-    monkeypatch.setattr(stages, "make_asking", lambda *_: asking)
+    monkeypatch.setattr(cutters, "make_asking", lambda *_: asking)
     for name, text in TEXTS.items():
         made.write(name, text)
     made.ask = Asked(copying)
