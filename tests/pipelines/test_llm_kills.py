@@ -130,6 +130,8 @@ def test_killed_around_each_kind_of_write_that_asking_adds(asked, tmp_path, poin
     mill, n_before, n_open = asked.copy(tmp_path), asked.endpoint.n_requests, asked.endpoint.n_connections
     kill_at(mill, point)
     assert asked.endpoint.n_requests > n_before
+    runs = [record.run for record in all_runs(open_store(mill.root))]
+    assert (spent_in(open_store(mill.root), runs)[DETECTED] > 0) == (point != "answers/before:1")
     check_recovery(asked, mill, n_before, n_open)
 
 

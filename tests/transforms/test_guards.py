@@ -107,6 +107,8 @@ def test_a_content_fails_when_nothing_of_it_can_be_served():
     assert failed_contents([bad[0], bad[0]]) == {}  # the same one, told twice
     cut = Failure("cut", "no_units", content_id="d")
     assert failed_contents([*bad, cut]).keys() == {"c", "d"}
+    served = Failure("boundaries", "refused", content_id="e", is_served=True)
+    assert failed_contents([served, *bad]).keys() == {"c"}
 
 
 def test_every_listed_document_has_one_outcome():

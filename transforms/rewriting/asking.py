@@ -119,7 +119,6 @@ class _Meter:
             return results
         finally:
             self._tell_time()
-            self._spending.flush()
 
     def _tell_failures(self, results: Sequence[Result]) -> None:
         # Equal prompts of one call share a result, which was paid for once.

@@ -67,15 +67,18 @@ def test_failures_and_device_time_are_told_once_also_where_asking_ends_the_run(t
         spending = Spending(store, "run")
         asking = make_asking(plan(fake), store, "run", spending)
         asking.ask(requests("bad", "good", "bad"))
+        spending.flush()
         found = spent_in(store, ["run"])
         assert (found[WASTED_PROMPT], found[WASTED_ANSWER]) == (1, 2) and found[DEVICE_MS] >= 10
         asking.ask(requests("good"))
+        spending.flush()
         assert spent_in(store, ["run"]) == found
         poor = LlmBudgetSettings(usd_per_million_answer_tokens=1.0, budget_usd=30e-6)
         ending = make_asking(plan(fake, poor), store, "run", spending)
         fake.script = lambda prompt: held_back
         with pytest.raises(RefusedError, match="budget_usd"):
             ending.ask(requests(*"cdefghijklmnopqrstuvwxyz"))
+        spending.flush()
         assert spent_in(store, ["run"])[WASTED_ANSWER] > found[WASTED_ANSWER]
 
 
