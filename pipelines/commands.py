@@ -58,10 +58,12 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     if arguments.prices is not None or arguments.turnover is not None:
         raise SettingsError("--prices and --turnover are for --dry-run; leave them out or add it")
     from pipelines.ingest import run_ingest
-    from pipelines.planned import read_planned
+    from pipelines.planned import planned_by_counts, read_planned
 
     planned = read_planned(arguments.planned) if arguments.planned is not None else None
     done = run_ingest(settings, arguments.output, beam_args, watch_progress)
+    if planned is None and done.ahead is not None:
+        planned = planned_by_counts(settings, done.ahead)
     report = done.to_json() | ({"planned": planned.beside(done)} if planned else {})
     return Outcome(report, partial(views.show_report, report, arguments.output))
 
