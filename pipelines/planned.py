@@ -71,7 +71,8 @@ def read_planned(path: str) -> Planned:
             data = stream.read(MAX_FILE_BYTES + 1)
         found = msgspec.json.decode(data, type=_DryRun)
         figures = next(policy.figures for policy in found.policies if policy.name == "this run")
-        return Planned(*(figures[name].value for name in ("units", "encoder_tokens", "flop")), f"dry run in {path}")
+        units, n_tokens, flop = (figures[name].value for name in ("units", "encoder_tokens", "flop"))
+        return Planned(units, n_tokens, flop, f"dry run in {path}")
     except OSError as error:
         raise SettingsError(f"{path!a} cannot be read: {error.strerror}") from error
     except (msgspec.MsgspecError, StopIteration, KeyError, RecursionError) as error:
@@ -94,7 +95,8 @@ def planned_by_counts(settings: Settings, ahead: WorkAhead) -> Planned | None:
     except CorpusmillError:
         return None
     n_texts = ahead.work_contents
-    source = f"{policy} formula, {n_texts:,} texts of {ahead.work_chars:,} characters"
+    texts = "1 text" if n_texts == 1 else f"{n_texts:,} texts"
+    source = f"{policy} formula, {texts} of {ahead.work_chars:,} characters"
     passes = passes_from_lengths(_even_lengths(ahead), windows, facts, prices.assumptions, source)
     work = POLICIES[policy](passes, facts, prices.assumptions)
     n_tokens = sum(part.tokens for part in work.indexed)

@@ -74,7 +74,8 @@ def _counts(work: PolicyWork) -> Iterator[tuple[str, Figure]]:
     llm = work.llm
     read, written = (llm.input_tokens, llm.output_tokens) if llm else (0.0, 0.0)
     mark: Mark = "assumed" if llm else "formula"
-    yield "llm_input_tokens", Figure(read, "tokens", mark, llm.input_basis if llm else "no LLM")
+    read_mark: Mark = llm.input_mark if llm else "formula"
+    yield "llm_input_tokens", Figure(read, "tokens", read_mark, llm.input_basis if llm else "no LLM")
     yield "llm_output_tokens", Figure(written, "tokens", mark, llm.output_basis if llm else "no LLM")
 
 
