@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
-    """Run the command called `name`; `beam_flags` are for `ingest` only."""
-    if name == "ingest":
-        return ingest(arguments, beam_flags)
+    """Run the command called `name`; `beam_flags` are for those that can run as a pipeline."""
+    if name in ("ingest", "evaluate", "audit"):
+        return {"ingest": ingest, "evaluate": evaluate, "audit": audit}[name](arguments, beam_flags)
     commands: dict[str, Callable[[argparse.Namespace], Outcome]] = {
         "search": search,
         "status": status,
@@ -34,10 +34,8 @@ def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str])
         "chunk": chunk,
         "plan": plan,
         "calibrate": calibrate,
-        "evaluate": evaluate,
         "advise": advise,
         "sweep": sweep,
-        "audit": audit,
         "boundaries": boundaries,
         "config": config,
     }
@@ -66,6 +64,15 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
         planned = planned_by_counts(settings, done.ahead)
     report = done.to_json() | ({"planned": planned.beside(done)} if planned else {})
     return Outcome(report, partial(views.show_report, report, arguments.output))
+
+
+def _beam_args(command: str, beam_flags: list[str]) -> list[str] | None:
+    """Beam's flags, checked; None where there are none, and the command works in this process."""
+    if not beam_flags:
+        return None
+    from pipelines.beam_options import beam_arguments
+
+    return beam_arguments(beam_flags, flags_of(build_parser(only=command), command))
 
 
 def _dry_run(settings: Settings, arguments: argparse.Namespace) -> Outcome:
@@ -224,7 +231,7 @@ def calibrate(arguments: argparse.Namespace) -> Outcome:
     return Outcome(found.to_json(), found.show)
 
 
-def evaluate(arguments: argparse.Namespace) -> Outcome:
+def evaluate(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     """Measure an index or a policy on questions whose answers are known."""
     from pipelines.evaluation import evaluate as measure
     from pipelines.evaluation.view import show_evaluation
@@ -244,6 +251,7 @@ def evaluate(arguments: argparse.Namespace) -> Outcome:
         seed=arguments.seed,
         overrides=overrides,
         watch=watch_progress,
+        beam_args=_beam_args("evaluate", beam_flags),
     )
     return Outcome(report.to_json(), partial(show_evaluation, report, arguments.questions, arguments.show))
 
@@ -273,7 +281,7 @@ def sweep(arguments: argparse.Namespace) -> Outcome:
     return Outcome(report.to_json(), partial(show_sweep, report))
 
 
-def audit(arguments: argparse.Namespace) -> Outcome:
+def audit(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     """Measure what the encoder would not read of a corpus or of given chunks."""
     from pipelines.evaluation.audit import audit as measure
 
