@@ -285,18 +285,26 @@ def audit(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     """Measure what the encoder would not read of a corpus or of given chunks."""
     from pipelines.evaluation.audit import audit as measure
 
+    beam_args = _beam_args("audit", beam_flags)
+    if beam_args is not None and arguments.questions is not None:
+        raise SettingsError("--questions are asked of inputs in memory; leave it out, or leave out Beam's flags")
     if arguments.root is not None:
-        return _audit_root(arguments)
+        return _audit_root(arguments, beam_args)
     if arguments.version is not None:
         raise SettingsError(f"--version {arguments.version!a} is one of an index; name its folder by --root")
     settings = _settings(arguments)
+    if beam_args is not None:
+        from pipelines.evaluation.audit_scattered import audit_scattered
+
+        report = audit_scattered(settings.reading, settings.encoder, arguments.document_column, beam_args)
+        return Outcome(report.to_json(), report.show)
     report = measure(
         settings.reading, settings.encoder, arguments.document_column, arguments.questions, arguments.k, watch_progress
     )
     return Outcome(report.to_json(), report.show)
 
 
-def _audit_root(arguments: argparse.Namespace) -> Outcome:
+def _audit_root(arguments: argparse.Namespace, beam_args: list[str] | None) -> Outcome:
     from pipelines.evaluation.audit_root import audit_root
 
     flags = setting_overrides(arguments)
@@ -304,6 +312,11 @@ def _audit_root(arguments: argparse.Namespace) -> Outcome:
     if others or arguments.config is not None or arguments.document_column is not None:
         raise SettingsError(f"--root {arguments.root!a} has its own corpus; leave out --input and what reads it")
     encoder = _encoder_of_version(arguments)
+    if beam_args is not None:
+        from pipelines.evaluation.audit_scattered import audit_root_scattered
+
+        report = audit_root_scattered(arguments.root, arguments.version, encoder, beam_args)
+        return Outcome(report.to_json(), report.show)
     report = audit_root(arguments.root, arguments.version, encoder, arguments.questions, arguments.k)
     return Outcome(report.to_json(), report.show)
 

@@ -6,9 +6,6 @@ A worker holds one shard, or one block with what all shards found for it: number
 blocks up in the order of the questions, so that nothing depends on who measured what.
 """
 
-import contextlib
-import tempfile
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,10 +21,11 @@ from numpy.typing import NDArray
 from models.errors import RefusedError, SettingsError
 from models.settings import EncoderSettings
 from models.tokenizer import load_budget_tokenizer, load_tokenizer
-from pipelines.beam_options import beam_arguments, temp_location
+from pipelines.beam_options import beam_arguments
 from pipelines.evaluation.asking import PassPart, QuestionPass
 from pipelines.evaluation.gold import GoldFinder, NumberedQuestion, QuestionsFile, check_questions
 from pipelines.evaluation.measuring import METRICS, QUESTIONS_AT_ONCE, Cuts, Measurer
+from pipelines.evaluation.passing import passing_folder
 from pipelines.evaluation.published import PublishedArm
 from pipelines.evaluation.report import Asked
 from pipelines.evaluation.scattered import Found, ScatteredArm, sizes_asked
@@ -102,7 +100,7 @@ def ask_scattered(asking: QuestionPass, token_counter: str, beam_args: Sequence[
     :param token_counter: whose tokens fill the budget, as `load_budget_tokenizer` names it.
     """
     chosen = beam_arguments(beam_args)
-    with _part_folder(chosen) as folder:
+    with passing_folder(chosen) as folder:
         job = Job(str(asking.questions.path.absolute()), _places(asking), token_counter, folder)
         run_pipeline(lambda pipeline: _build(pipeline, job), chosen, _REMEDY)
         for block in _blocks(job.questions):
@@ -130,21 +128,6 @@ def _published(measurer: Measurer) -> PublishedArm:
             "roots, or leave out Beam's flags"
         )
     return measurer.arm
-
-
-@contextlib.contextmanager
-def _part_folder(beam_args: Sequence[str]) -> Iterator[str]:
-    """A folder for this pipeline's parts, which is gone afterwards: under Beam's --temp_location where one is named."""
-    place = temp_location(beam_args)
-    if place is None:
-        with tempfile.TemporaryDirectory(prefix="corpusmill-evaluate-") as folder:
-            yield folder
-        return
-    name = f"corpusmill-evaluate-{uuid.uuid4().hex}"
-    try:
-        yield f"{local_root(place)}/{name}"
-    finally:
-        Store(local_root(place)).delete_folder(name)
 
 
 def _blocks(questions: str) -> Iterator[Block]:

@@ -76,3 +76,40 @@ def test_as_a_command(mill, questions, capsys):
     assert cli.main([*words, *RUNNER]) == 0
     assert capsys.readouterr().out == here
     assert cli.main([*words, "--runer=x"]) == 2
+
+
+def audited(capsys, *words):
+    code = cli.main(["audit", "--json", *map(str, words)])
+    return code, capsys.readouterr()
+
+
+def test_audits_of_a_corpus_and_of_a_root_are_those_of_one_process(mill, capsys):
+    for number in range(3):
+        mill.write(f"part{number % 2}/d{number}.txt", prose(f"d{number}") * (1 + 20 * number))
+    rows = [{"id": n, "text": "word " * (40 * n), "of": f"book{n % 2}"} for n in range(1, 9)]
+    mill.write("chunks.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    mill.write("empty.txt", " ")
+    mill.write("broken.pdf", b"no pdf")
+    limit = ["--encoder", "hashing", "--max-input-tokens", 64]
+    for words in (["--input", mill.source], ["--input", mill.source / "chunks.jsonl", "--document-column", "of"]):
+        code, here = audited(capsys, *words, *limit)
+        assert code == 0 and audited(capsys, *words, *limit, *RUNNER)[1].out == here.out
+        assert json.loads(here.out)["total"]["n_over_limit"] > 0
+    mill.run(window_tokens=20, shard_chars=500, max_failures="20%")
+    code, here = audited(capsys, "--root", mill.root)
+    assert code == 0 and audited(capsys, "--root", mill.root, *RUNNER)[1].out == here.out
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--input", "{source}", "--questions", "q.jsonl"], "--questions"),
+        (["--input", "{source}", "--document-column", "of"], "no column 'of'"),
+        (["--input", "{source}/nothing/*"], "no document with text"),
+    ],
+)
+def test_a_mistake_is_one_line(mill, capsys, words, part):
+    mill.write("a.txt", "some words")
+    chosen = [word.replace("{source}", str(mill.source)) for word in words]
+    code, said = audited(capsys, *chosen, "--encoder", "hashing", *RUNNER)
+    assert code == 2 and part in said.err and said.err.count("\n") == 1
