@@ -94,8 +94,18 @@ def search(arguments: argparse.Namespace) -> Outcome:
     hits = [msgspec.to_builtins(hit) for hit in index.search([arguments.question], arguments.k)[0]]
     if index.outcomes["queries_over_limit"]:
         complain("the question is over the encoder's limit; its end was not read")
-    payload = {"version": index.version, "hits": hits, "fan_in": index.fan_in}
+    payload = {"version": index.version, "hits": hits, **_fan_in(index.fan_in, arguments.k)}
     return Outcome(payload, partial(views.show_hits, hits, index.fan_in))
+
+
+def _fan_in(fan_in: float | None, k: int) -> dict[str, float | None]:
+    """Units matched for each passage served, and what follows for `k`: passages behind k hits, hits for k passages."""
+    from transforms.planning.geometry import distinct_parents, hits_for_parents
+
+    if fan_in is None:
+        return {"fan_in": None, "passages_of_k_hits": None, "hits_for_k_passages": None}
+    hits, passages = round(hits_for_parents(k, fan_in)), distinct_parents(k, fan_in)
+    return {"fan_in": fan_in, "passages_of_k_hits": passages, "hits_for_k_passages": hits}
 
 
 def status(arguments: argparse.Namespace) -> Outcome:

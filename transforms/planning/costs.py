@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from models.facts import EncoderFacts
-from models.flops import attention_flops, decoding_flops, device_seconds, encoding_flops
+from models.flops import attention_flops, device_seconds, encoding_flops, generation_flops
 from models.prices import SECONDS_PER_HOUR, Prices, device_usd, token_usd
 from transforms.indexing.recipe import code_bytes, n_lists
 from transforms.planning.figures import Figure, Mark, weakest
@@ -100,7 +100,7 @@ def llm_flops(work: PolicyWork, prices: Prices) -> tuple[float, float]:
     llm, calls = prices.llm, work.llm
     if calls is None:
         return 0.0, 0.0
-    flop = encoding_flops(llm.parameters, calls.input_tokens) + decoding_flops(llm.parameters, calls.output_tokens)
+    flop = generation_flops(llm.parameters, calls.input_tokens, calls.output_tokens)
     return flop, attention_flops(calls.pairs, llm.hidden_size, llm.layers)
 
 

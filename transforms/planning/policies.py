@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from models.facts import EncoderFacts
 from models.prices import Assumptions
 from transforms.planning.corpus import CorpusPasses
-from transforms.planning.counts import detection_tokens, rewriting_tokens
+from transforms.planning.counts import corpus_tokens, detection_tokens, rewriting_tokens, semantic_tokens
 from transforms.planning.work import EncoderPass, LlmCalls, PolicyWork, even_pass
 
 Build = Callable[[CorpusPasses, EncoderFacts, Assumptions], PolicyWork]
@@ -44,7 +44,8 @@ def _semantic_windows(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assump
     edges = min(sentences.content_tokens, b * (b + 1) * _mean(sentences) * corpus.n_documents)
     n_tokens = detection_tokens(sentences.content_tokens, b, edges)
     slots = (2 * b + 1) * (sentences.padded_slots / sentences.n_inputs if sentences.n_inputs else 0.0)
-    basis = f"sentences with {b} neighbours each side: (2 b + 1) T less the edges"
+    with_units = semantic_tokens(1, b)
+    basis = f"sentences with {b} neighbours each side: (2 b + 1) T less the edges; {with_units} T with the units"
     windows = even_pass(
         sentences.n_inputs, n_tokens, slots, facts.overhead_tokens, basis, sentences.mark, sentences.mark
     )
@@ -62,13 +63,13 @@ def _semantic_units(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumpti
 def _pic(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
     sentences, n_documents = corpus.passes["sentence"], corpus.n_documents
     summaries = even_pass(
-        n_documents, n_documents * assumed.summary_tokens, assumed.summary_tokens + facts.overhead_tokens,
+        n_documents, corpus_tokens(n_documents, assumed.summary_tokens), assumed.summary_tokens + facts.overhead_tokens,
         facts.overhead_tokens, f"a summary of {assumed.summary_tokens:g} tokens for each document",
     )  # fmt: skip
     llm = LlmCalls(
         n_documents,
         rewriting_tokens(n_documents, assumed.instruction_tokens, corpus.n_tokens / n_documents),
-        n_documents * assumed.summary_tokens,
+        corpus_tokens(n_documents, assumed.summary_tokens),
         f"{FULL_READ}, an instruction of {assumed.instruction_tokens:g} tokens for each document",
         summaries.basis,
     )
@@ -137,7 +138,7 @@ def _prefixes(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -
 def _summaries(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
     n_documents, overhead = corpus.n_documents, facts.overhead_tokens
     n_written, basis = (
-        n_documents * assumed.summary_tokens,
+        corpus_tokens(n_documents, assumed.summary_tokens),
         f"summaries assumed to have {assumed.summary_tokens:g} tokens",
     )
     summaries = even_pass(n_documents, n_written, assumed.summary_tokens + overhead, overhead, basis)
