@@ -41,7 +41,7 @@ class TriedAsking:
 
     def _ask(self, requests: Sequence[Request]) -> Sequence[Result]:
         keys = [answer_key(request, self._plan.identity_sha256) for request in requests]
-        known = self._answers.find(keys)
+        known = {key: stored.answer for key, stored in self._answers.find(keys).items()}
         for key, request in zip(keys, requests, strict=True):
             if key not in known or not self._gives:
                 self.owners.setdefault(request.stage, set()).add(request.owner)
