@@ -8,8 +8,8 @@ that evaluator does (a chunk lies where its text first occurs, less a full stop 
 counts overlapping chunks twice; IoU is N / (all chunk lengths + missed reference)), and exactly (true spans, unions).
 Precision_omega of the published rows is that of the first way, to the digit; it needs no vectors. In the second it is
 up to a point higher, since a chunk is not taken for an earlier one of the same text, and one that only borders on a
-reference is left out. Search is exact in both. corpusmill's own recursive cutter comes below. Needs the extras bench and
-minilm.
+reference is left out. Search is exact in both. corpusmill's own recursive cutter comes below. Needs the extras bench
+and minilm.
 """
 
 import argparse
