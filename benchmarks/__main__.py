@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Figure, figures_of, run_child, show
 
-PARTS = ("cutting", "linear", "encode", "indexing", "mill", "memory")
+PARTS = ("cutting", "linear", "encode", "indexing", "evaluating", "mill", "memory")
 TAKE_A_FOLDER = ("cutting", "encode", "indexing")
 NEED_A_FOLDER = ("chunking_evaluation",)
 """Parts that are measured on published data, and only where they are named."""

@@ -116,6 +116,8 @@ class Assumptions(Section):
     llm_window_tokens: Rate = 6000.0
     tokens_per_proposition: Rate = 23.4
     proposition_tokens_per_passage_token: Rate = 1.4
+    prefix_tokens: Rate = 60.0
+    shown_tokens: Rate = 375.0
 
 
 class Prices(Section):

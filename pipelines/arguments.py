@@ -26,6 +26,9 @@ class Command:
     takes_beam_flags: bool = False
 
 
+BEAM_FLAGS = "Any other flag is handed to Apache Beam, such as --runner or --direct_num_workers."
+
+
 class Parser(argparse.ArgumentParser):
     """argparse, except that a mistake is a `SettingsError` of one line, and flags are never abbreviated."""
 
@@ -179,7 +182,7 @@ def _ingest(parser: argparse.ArgumentParser) -> None:
         "--planned", metavar="FILE", help="what --dry-run --json printed, to be shown beside what the run measures"
     )
     _add_prices(parser)
-    parser.epilog = "Any other flag is handed to Apache Beam, such as --runner or --direct_num_workers."
+    parser.epilog = BEAM_FLAGS
     add_setting_flags(parser, *CUTTING_SECTIONS, "rewriting", "encoder", "index", "run")
 
 
@@ -290,6 +293,7 @@ def _add_cuts(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = BEAM_FLAGS.removesuffix(".") + "; with one, a root is measured by a pipeline."
     parser.add_argument("--questions", metavar="FILE", required=True, help="questions with references, as JSON lines")
     parser.add_argument(
         "--root", metavar="ROOT", help="folder of an index to evaluate; or else name a corpus by --input"
@@ -359,6 +363,7 @@ def _sweep(parser: argparse.ArgumentParser) -> None:
 
 
 def _audit(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = BEAM_FLAGS.removesuffix(".") + "; with one, inputs are counted by a pipeline."
     parser.add_argument(
         "--document-column",
         metavar="NAME",
@@ -402,10 +407,10 @@ COMMANDS = {
         Command("chunk", "show how one document is cut into units", _chunk),
         Command("plan", "price chunking policies before anything is run", _plan),
         Command("calibrate", "choose thresholds of semantic cuts on annotated texts", _calibrate),
-        Command("evaluate", "measure an index or a policy on questions whose answers are known", _evaluate),
+        Command("evaluate", "measure an index or a policy on questions whose answers are known", _evaluate, True),
         Command("advise", "recommend how to cut a corpus from what a sample shows, each with its reason", _advise),
         Command("sweep", "tell truncation from dilution by three arms, and compare sizes", _sweep),
-        Command("audit", "measure what the encoder would not read of a corpus or of given chunks", _audit),
+        Command("audit", "measure what the encoder would not read of a corpus or of given chunks", _audit, True),
         Command("boundaries", "compare a chunker's cuts with marked texts", _boundaries),
         Command("config", "show every setting with its value, unit and meaning", _config),
     )

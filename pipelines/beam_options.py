@@ -47,6 +47,12 @@ def worker_processes(beam_args: Sequence[str]) -> int:
     return max(direct or os.cpu_count() or 1, *(int(number or 1) for number in stated))
 
 
+def temp_location(beam_args: Sequence[str]) -> str | None:
+    """The folder that the flags name for what passes between workers."""
+    place: str | None = _parser().parse_known_args(list(beam_args))[0].temp_location
+    return place
+
+
 def _check_runner(name: str | None) -> None:
     from apache_beam.options.pipeline_options import StandardOptions
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
-    """Run the command called `name`; `beam_flags` are for `ingest` only."""
-    if name == "ingest":
-        return ingest(arguments, beam_flags)
+    """Run the command called `name`; `beam_flags` are for those that can run as a pipeline."""
+    if name in ("ingest", "evaluate", "audit"):
+        return {"ingest": ingest, "evaluate": evaluate, "audit": audit}[name](arguments, beam_flags)
     commands: dict[str, Callable[[argparse.Namespace], Outcome]] = {
         "search": search,
         "status": status,
@@ -34,10 +34,8 @@ def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str])
         "chunk": chunk,
         "plan": plan,
         "calibrate": calibrate,
-        "evaluate": evaluate,
         "advise": advise,
         "sweep": sweep,
-        "audit": audit,
         "boundaries": boundaries,
         "config": config,
     }
@@ -58,12 +56,23 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     if arguments.prices is not None or arguments.turnover is not None:
         raise SettingsError("--prices and --turnover are for --dry-run; leave them out or add it")
     from pipelines.ingest import run_ingest
-    from pipelines.planned import read_planned
+    from pipelines.planned import planned_by_counts, read_planned
 
     planned = read_planned(arguments.planned) if arguments.planned is not None else None
     done = run_ingest(settings, arguments.output, beam_args, watch_progress)
+    if planned is None and done.ahead is not None:
+        planned = planned_by_counts(settings, done.ahead)
     report = done.to_json() | ({"planned": planned.beside(done)} if planned else {})
     return Outcome(report, partial(views.show_report, report, arguments.output))
+
+
+def _beam_args(command: str, beam_flags: list[str]) -> list[str] | None:
+    """Beam's flags, checked; None where there are none, and the command works in this process."""
+    if not beam_flags:
+        return None
+    from pipelines.beam_options import beam_arguments
+
+    return beam_arguments(beam_flags, flags_of(build_parser(only=command), command))
 
 
 def _dry_run(settings: Settings, arguments: argparse.Namespace) -> Outcome:
@@ -85,8 +94,18 @@ def search(arguments: argparse.Namespace) -> Outcome:
     hits = [msgspec.to_builtins(hit) for hit in index.search([arguments.question], arguments.k)[0]]
     if index.outcomes["queries_over_limit"]:
         complain("the question is over the encoder's limit; its end was not read")
-    payload = {"version": index.version, "hits": hits, "fan_in": index.fan_in}
+    payload = {"version": index.version, "hits": hits, **_fan_in(index.fan_in, arguments.k)}
     return Outcome(payload, partial(views.show_hits, hits, index.fan_in))
+
+
+def _fan_in(fan_in: float | None, k: int) -> dict[str, float | None]:
+    """Units matched for each passage served, and what follows for `k`: passages behind k hits, hits for k passages."""
+    from transforms.planning.geometry import distinct_parents, hits_for_parents
+
+    if fan_in is None:
+        return {"fan_in": None, "passages_of_k_hits": None, "hits_for_k_passages": None}
+    hits, passages = round(hits_for_parents(k, fan_in)), distinct_parents(k, fan_in)
+    return {"fan_in": fan_in, "passages_of_k_hits": passages, "hits_for_k_passages": hits}
 
 
 def status(arguments: argparse.Namespace) -> Outcome:
@@ -222,7 +241,7 @@ def calibrate(arguments: argparse.Namespace) -> Outcome:
     return Outcome(found.to_json(), found.show)
 
 
-def evaluate(arguments: argparse.Namespace) -> Outcome:
+def evaluate(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     """Measure an index or a policy on questions whose answers are known."""
     from pipelines.evaluation import evaluate as measure
     from pipelines.evaluation.view import show_evaluation
@@ -242,6 +261,7 @@ def evaluate(arguments: argparse.Namespace) -> Outcome:
         seed=arguments.seed,
         overrides=overrides,
         watch=watch_progress,
+        beam_args=_beam_args("evaluate", beam_flags),
     )
     return Outcome(report.to_json(), partial(show_evaluation, report, arguments.questions, arguments.show))
 
@@ -271,22 +291,30 @@ def sweep(arguments: argparse.Namespace) -> Outcome:
     return Outcome(report.to_json(), partial(show_sweep, report))
 
 
-def audit(arguments: argparse.Namespace) -> Outcome:
+def audit(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     """Measure what the encoder would not read of a corpus or of given chunks."""
     from pipelines.evaluation.audit import audit as measure
 
+    beam_args = _beam_args("audit", beam_flags)
+    if beam_args is not None and arguments.questions is not None:
+        raise SettingsError("--questions are asked of inputs in memory; leave it out, or leave out Beam's flags")
     if arguments.root is not None:
-        return _audit_root(arguments)
+        return _audit_root(arguments, beam_args)
     if arguments.version is not None:
         raise SettingsError(f"--version {arguments.version!a} is one of an index; name its folder by --root")
     settings = _settings(arguments)
+    if beam_args is not None:
+        from pipelines.evaluation.audit_scattered import audit_scattered
+
+        report = audit_scattered(settings.reading, settings.encoder, arguments.document_column, beam_args)
+        return Outcome(report.to_json(), report.show)
     report = measure(
         settings.reading, settings.encoder, arguments.document_column, arguments.questions, arguments.k, watch_progress
     )
     return Outcome(report.to_json(), report.show)
 
 
-def _audit_root(arguments: argparse.Namespace) -> Outcome:
+def _audit_root(arguments: argparse.Namespace, beam_args: list[str] | None) -> Outcome:
     from pipelines.evaluation.audit_root import audit_root
 
     flags = setting_overrides(arguments)
@@ -294,6 +322,11 @@ def _audit_root(arguments: argparse.Namespace) -> Outcome:
     if others or arguments.config is not None or arguments.document_column is not None:
         raise SettingsError(f"--root {arguments.root!a} has its own corpus; leave out --input and what reads it")
     encoder = _encoder_of_version(arguments)
+    if beam_args is not None:
+        from pipelines.evaluation.audit_scattered import audit_root_scattered
+
+        report = audit_root_scattered(arguments.root, arguments.version, encoder, beam_args)
+        return Outcome(report.to_json(), report.show)
     report = audit_root(arguments.root, arguments.version, encoder, arguments.questions, arguments.k)
     return Outcome(report.to_json(), report.show)
 

@@ -13,14 +13,16 @@ import msgspec
 
 from models.errors import SettingsError
 from models.facts import EncoderFacts, encoder_facts
-from models.prices import Prices, load_prices
+from models.prices import Assumptions, Prices, load_prices
 from models.tokenizer import load_tokenizer
 from pipelines.config import Settings
 from pipelines.ingest import current_version, list_input, local_root
 from pipelines.plan import policy_json, turnover_of
 from pipelines.run_context import make_context
 from pipelines.run_plan import check_recipes, find_changes, touched_shards
+from transforms.addresses import with_addresses
 from transforms.changes import Changes, read_items
+from transforms.chunking import ASKING
 from transforms.contents import document_counts, load_contents, plan_shard, read_content_changes, write_content_changes
 from transforms.context import RunContext, open_store
 from transforms.cutters import cutter_for
@@ -30,16 +32,18 @@ from transforms.planning.corpus import CUTTERS
 from transforms.planning.costs import PolicyFigures, Pricing
 from transforms.reading import read_gone, read_item
 from transforms.records import GuardCount, LeftoverVectors, Record, TouchShard, WorkItem
+from transforms.rewriting.tried import TriedAsking
 from transforms.stages import home_uri, shards_of_leftover
 from transforms.store.dry import dry_root
 from transforms.store.manifest import Manifest
 from transforms.store.pointer import check_publishable
 from transforms.trial import DryTally, price_run
+from transforms.unanswered import Unanswered
 from transforms.work import CHARS_PER_TOKEN, WorkPacker
 
 DOCUMENTS = ("listed", "indexed", "unchanged", "empty", "failed", "deleted")
-WITHOUT_MODELS = ("auto", *CUTTERS)
-"""Chunkers that cut without an encoder or an LLM."""
+TRIED = ("auto", *CUTTERS, *ASKING)
+"""Chunkers that a dry run tries. The others have an encoder find their cuts, and a dry run encodes nothing."""
 
 Grouped = dict[int, list[Record]]
 
@@ -79,24 +83,24 @@ def dry_run(settings: Settings, root: str, prices_file: str | None = None, turno
     prices = load_prices(prices_file)
     facts = _facts(settings, prices)
     with tempfile.TemporaryDirectory(prefix="corpusmill-dry-run-") as scratch:
-        trial = _tried(settings, root, scratch, facts)
+        trial = _tried(settings, root, scratch, facts, prices)
     share, mark = turnover_of(turnover)
-    policies = price_run(trial.tally, Pricing(facts, prices, settings.index, share, mark))
+    policies = price_run(trial.tally, Pricing(facts, _llm_prices(prices, settings), settings.index, share, mark))
     return DryRun(
         trial.documents(), trial.tally.units(), trial.outcomes(), trial.refusal, facts, prices, share, tuple(policies)
     )
 
 
 def _facts(settings: Settings, prices: Prices) -> EncoderFacts:
-    if settings.chunking.chunker not in WITHOUT_MODELS:
+    if settings.chunking.chunker not in TRIED:
         raise SettingsError(
-            f"chunker = {settings.chunking.chunker!a} asks a model where to cut, and a dry run asks none; "
+            f"chunker = {settings.chunking.chunker!a} has an encoder find its cuts, and a dry run encodes nothing; "
             "`corpusmill plan --sample` estimates it"
         )
-    if settings.rewriting.rewrite != "none":
+    if settings.chunking.chunker == "pic" and settings.pic.query_log:
         raise SettingsError(
-            f"rewrite = {settings.rewriting.rewrite!r} asks a model about every unit, and a dry run asks none; "
-            "leave it out to foretell the rest of the run"
+            f"query_log = {settings.pic.query_log!a} has questions encoded to find cuts, and a dry run encodes "
+            "nothing; leave it out to foretell the rest of the run"
         )
     facts = encoder_facts(settings.encoder, prices.encoder)
     if facts.is_stated:
@@ -104,7 +108,21 @@ def _facts(settings: Settings, prices: Prices) -> EncoderFacts:
     return facts
 
 
-def _tried(settings: Settings, root: str, scratch: str, facts: EncoderFacts) -> "_Trial":
+def _llm_prices(prices: Prices, settings: Settings) -> Prices:
+    """The prices with what the run's own settings say of its language model, where the file says nothing of one."""
+    budget, llm = settings.llm_budget, settings.llm
+    if "llm" in prices.model_fields_set:
+        return prices
+    known = {
+        "usd_per_million_input_tokens": budget.usd_per_million_prompt_tokens,
+        "usd_per_million_output_tokens": budget.usd_per_million_answer_tokens,
+        "parameters": llm.llm_parameters,
+    }
+    stated = prices.llm.model_copy(update={name: value for name, value in known.items() if value})
+    return prices.model_copy(update={"llm": stated})
+
+
+def _tried(settings: Settings, root: str, scratch: str, facts: EncoderFacts, prices: Prices) -> "_Trial":
     """The run up to its cutting, over a store that reads `root` and writes `scratch`."""
     store = open_store(local_root(root))
     check_publishable(store)
@@ -114,7 +132,7 @@ def _tried(settings: Settings, root: str, scratch: str, facts: EncoderFacts) -> 
     stopped = _recipe_refusal(context, base)
     touched = touched_shards(context, base)
     changes = find_changes(context, base, listing, has_other_work=any(touched))
-    trial = _Trial(dataclasses.replace(context, n_unchanged=changes.n_unchanged), facts)
+    trial = _Trial(dataclasses.replace(context, n_unchanged=changes.n_unchanged), facts, prices.assumptions)
     trial.run(changes, touched)
     trial.refusal = stopped or trial.refusal
     return trial
@@ -131,13 +149,18 @@ def _recipe_refusal(context: RunContext, base: Manifest | None) -> str:
 class _Trial:
     """The stages of one run, in this process, and what they come to."""
 
-    def __init__(self, context: RunContext, facts: EncoderFacts) -> None:
+    def __init__(self, context: RunContext, facts: EncoderFacts, assumed: Assumptions) -> None:
         self._context = context
         self._counts: list[GuardCount] = []
         self._outcomes: Counter[str] = Counter(listed=context.n_unchanged, unchanged=context.n_unchanged)
         self._tokenizer = load_tokenizer(context.encoder)
-        self._cutter = cutter_for(context, self._tokenizer)
-        self.tally = DryTally(context, self._tokenizer, facts)
+        asking, unanswered = None, None
+        if context.asking is not None:
+            # A summary would have PIC encode; without one nothing is.
+            tried = TriedAsking(context.asking, context.store, gives_answers=context.chunking.chunker != "pic")
+            asking, unanswered = tried.asking, Unanswered(context, tried, facts, assumed)
+        self._cutter = cutter_for(context, self._tokenizer, asking)
+        self.tally = DryTally(context, self._tokenizer, facts, unanswered)
         self.refusal = ""
 
     def run(self, changes: Changes, touched: tuple[list[int], list[int]]) -> None:
@@ -151,7 +174,8 @@ class _Trial:
         items = list(self._plan(by_content))
         self.refusal = refusal(self._context, add_up(self._counts))
         for item in items:
-            self.tally.cut(self._cutter, item)
+            entries = with_addresses(self._context, item.entries, self._cutter.addresses)
+            self.tally.cut(self._cutter, WorkItem(tuple(entries)))
 
     def documents(self) -> dict[str, int]:
         """The documents by outcome; those that only cutting found bad are taken off the indexed ones."""
@@ -162,6 +186,9 @@ class _Trial:
     def outcomes(self) -> dict[str, int]:
         """Everything else that was counted."""
         totals = self._outcomes + self.tally.outcomes
+        if asked := self.tally.unanswered:
+            totals["llm_requests"] = asked.n_requests
+            totals["stored_llm_answers"] = asked.n_stored
         return {name: n for name, n in sorted(totals.items()) if n and name not in DOCUMENTS}
 
     def _read(self, changes: Changes) -> Iterator[tuple[int, Record]]:

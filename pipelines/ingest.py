@@ -29,12 +29,16 @@ from transforms.store.lease import RUNS, Lease
 from transforms.store.manifest import Manifest
 from transforms.store.pointer import check_publishable, read_pointer
 from transforms.store.versions import load_manifest
+from transforms.work import WorkAhead, read_work_ahead
 
 Watch = Callable[[Callable[[], Progress | None]], AbstractContextManager[None]]
 
 
 class IngestReport(msgspec.Struct, frozen=True):
-    """What a run came to. `seconds` are CPU seconds of each stage over all workers, and `wall` of the whole run."""
+    """What a run came to. `seconds` are CPU seconds of each stage over all workers, and `wall` of the whole run.
+
+    `ahead` is what the run knew of its work before it cut anything; None where it found nothing to do.
+    """
 
     version: str
     published: bool
@@ -45,10 +49,12 @@ class IngestReport(msgspec.Struct, frozen=True):
     seconds: dict[str, float]
     outcomes: dict[str, int]
     llm: dict[str, float] = {}
+    ahead: WorkAhead | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The documented keys of `corpusmill ingest --json`."""
         builtins: dict[str, Any] = msgspec.to_builtins(self)
+        del builtins["ahead"]
         return builtins
 
 
@@ -77,8 +83,9 @@ def run_ingest(
     with Lease(store, context.run):
         outcome = _run(context, changes, touched, beam_args, watch)
         _raise_refusal(outcome)
+        ahead = read_work_ahead(context)
         _sweep(store, outcome.settled_runs)
-    return _report(outcome, started)
+    return _report(outcome, started, ahead)
 
 
 def local_root(root: str) -> str:
@@ -156,9 +163,10 @@ def _nothing_changed(context: RunContext, base: Manifest, changes: Changes, star
     return IngestReport(base.version, False, documents, units, tokens, bill.flops, seconds, {}, dict(bill.totals))
 
 
-def _report(outcome: Outcome, started: float) -> IngestReport:
+def _report(outcome: Outcome, started: float, ahead: WorkAhead | None) -> IngestReport:
     seconds = {**outcome.seconds, "wall": time.monotonic() - started}
     return IngestReport(
         outcome.version, outcome.published, outcome.documents, outcome.units, outcome.tokens,
         outcome.flops + outcome.detection_flops + outcome.llm_flops, seconds, outcome.outcomes, outcome.llm,
+        ahead,
     )  # fmt: skip

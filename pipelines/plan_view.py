@@ -165,7 +165,12 @@ def _spans_text(figures: Mapping[str, Figure]) -> str:
         figures[name].value for name in ("severance_probability", "sufficient_overlap_tokens", "wasted_overlap_tokens")
     )
     waste = f"; {wasted:g} of the overlap are waste" if wasted else ""
-    return f"of {enough + 1:g} tokens: ={severed:.1%} are whole in no fixed window; overlap {enough:g} is enough{waste}"
+    best = ""
+    if "oracle_recall" in figures:
+        recall, iou = figures["oracle_recall"].value, figures["oracle_iou"].value
+        best = f"; the best window alone, without overlap, has recall ={recall:.3f}, IoU ={iou:.3f}"
+    whole = f"of {enough + 1:g} tokens: ={severed:.1%} are whole in no fixed window"
+    return f"{whole}; overlap {enough:g} is enough{waste}{best}"
 
 
 def _hours_text(prices: Prices) -> str:

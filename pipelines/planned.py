@@ -1,4 +1,4 @@
-"""A run beside the dry run that foretold it."""
+"""A run beside what was foretold of it: by its dry run, or by counts that it took before it paid for anything."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,12 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from models.errors import SettingsError
+from models.errors import CorpusmillError, SettingsError
+from models.facts import encoder_facts
+from models.prices import Prices
+from pipelines.config import Settings
+from pipelines.plan import planned_windows
+from transforms.planning.corpus import passes_from_lengths
+from transforms.planning.lengths import Lengths
+from transforms.planning.policies import POLICIES
+from transforms.work import CHARS_PER_TOKEN, WorkAhead
 
 if TYPE_CHECKING:
     from pipelines.ingest import IngestReport
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
+POLICY_OF = {
+    "auto": "recursive", "fixed": "fixed", "recursive": "recursive", "structural": "structural",
+    "semantic": "semantic", "pic": "PIC", "llm": "LLM boundaries",
+}  # fmt: skip
+"""The policy of a plan that a chunker's units are counted by; auto cuts as recursive does where there is no markup."""
 
 
 class _Value(msgspec.Struct):
@@ -29,20 +42,23 @@ class _DryRun(msgspec.Struct):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """What a dry run foretold of the run that follows it."""
+    """What was foretold of a run. `source` says in words by what, and what it rests on."""
 
     units: float
     encoder_tokens: float
-    flop: float
+    flop: float | None
+    source: str
 
-    def beside(self, report: "IngestReport") -> dict[str, dict[str, float]]:
-        """Each foretold count with what the run measured."""
+    def beside(self, report: "IngestReport") -> dict[str, Any]:
+        """Each foretold count with what the run measured, and `source`."""
         measured: Mapping[str, float] = {
             "units": report.units["encoded"],
             "encoder_tokens": report.tokens["encoded"],
             "flop": report.flops,
         }
-        return {name: {"planned": getattr(self, name), "measured": value} for name, value in measured.items()}
+        pairs = {name: {"planned": getattr(self, name), "measured": value} for name, value in measured.items()}
+        known = {name: pair for name, pair in pairs.items() if pair["planned"] is not None}
+        return {**known, "source": self.source}
 
 
 def read_planned(path: str) -> Planned:
@@ -55,24 +71,57 @@ def read_planned(path: str) -> Planned:
             data = stream.read(MAX_FILE_BYTES + 1)
         found = msgspec.json.decode(data, type=_DryRun)
         figures = next(policy.figures for policy in found.policies if policy.name == "this run")
-        names = Planned.__struct_fields__
-        return Planned(*(figures[name].value for name in names))
+        units, n_tokens, flop = (figures[name].value for name in ("units", "encoder_tokens", "flop"))
+        return Planned(units, n_tokens, flop, f"dry run in {path}")
     except OSError as error:
         raise SettingsError(f"{path!a} cannot be read: {error.strerror}") from error
     except (msgspec.MsgspecError, StopIteration, KeyError, RecursionError) as error:
         raise SettingsError(f"{path!a} is no answer of `corpusmill ingest --dry-run --json`") from error
 
 
-def planned_in_words(planned: Mapping[str, Mapping[str, Any]]) -> str:
+def planned_by_counts(settings: Settings, ahead: WorkAhead) -> Planned | None:
+    """What the formulas of `corpusmill plan` say of the texts that a run was going to cut, as if none was known before.
+
+    The texts are taken to be of one length, at `CHARS_PER_TOKEN` characters a token. None where there are none, or no
+    formula fits: rewritten units, and windows counted in another model's tokens.
+    """
+    if not ahead.work_contents or settings.rewriting.rewrite != "none":
+        return None
+    policy = POLICY_OF[settings.chunking.chunker]
+    prices = Prices()
+    try:
+        facts = encoder_facts(settings.encoder, prices.encoder)
+        windows = planned_windows(settings, facts)
+    except CorpusmillError:
+        return None
+    n_texts = ahead.work_contents
+    texts = "1 text" if n_texts == 1 else f"{n_texts:,} texts"
+    source = f"{policy} formula, {texts} of {ahead.work_chars:,} characters"
+    passes = passes_from_lengths(_even_lengths(ahead), windows, facts, prices.assumptions, source)
+    work = POLICIES[policy](passes, facts, prices.assumptions)
+    n_tokens = sum(part.tokens for part in work.indexed)
+    # The run's FLOP have those of its own language model in them, whose size a plan does not know.
+    flop = None if work.llm else 2 * facts.parameters * work.total("tokens")
+    return Planned(work.n_units, n_tokens, flop, source)
+
+
+def _even_lengths(ahead: WorkAhead) -> Lengths:
+    quotient, rest = divmod(max(1, ahead.work_chars // CHARS_PER_TOKEN), ahead.work_contents)
+    return Lengths([quotient, quotient + 1], [ahead.work_contents - rest, rest])
+
+
+def planned_in_words(planned: Mapping[str, Any]) -> str:
     """The counts of a run over those that were foretold.
 
-    >>> planned_in_words({"encoder_tokens": {"planned": 100, "measured": 99}})
-    'encoder tokens 99 of 100'
+    >>> planned_in_words({"encoder_tokens": {"planned": 100, "measured": 99}, "source": "dry run"})
+    'encoder tokens 99 of 100 (dry run)'
     """
-    return ", ".join(
+    pairs = ", ".join(
         f"{name.replace('_', ' ')} {_count(pair['measured'])} of {_count(pair['planned'])}"
         for name, pair in planned.items()
+        if name != "source"
     )
+    return f"{pairs} ({planned['source']})"
 
 
 def _count(value: float) -> str:

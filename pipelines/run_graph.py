@@ -2,7 +2,8 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from models.errors import CorpusmillError, RefusedError
 from pipelines.signals import received
@@ -20,7 +21,18 @@ def run_graph(
     touched: tuple[list[int], list[int]],
     beam_args: list[str],
 ) -> None:
-    """Build the graph, run it and wait. A failure is one line; its traceback is logged at level DEBUG.
+    """Build the graph, run it and wait. A failure is one line; its traceback is logged at level DEBUG."""
+    from pipelines.graph import build
+
+    run_pipeline(
+        lambda pipeline: build(pipeline, context, paths, leftovers, *touched),
+        beam_args,
+        "the old version is still current. Run again to go on",
+    )
+
+
+def run_pipeline(build: Callable[[Any], Any], beam_args: list[str], remedy: str) -> None:
+    """Run what `build` adds to a pipeline, and wait. A failure is one line that ends in `remedy`.
 
     KeyboardInterrupt where a signal asked the program to stop.
     """
@@ -28,11 +40,9 @@ def run_graph(
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.runners.runner import PipelineState
 
-    from pipelines.graph import build
-
     options = PipelineOptions(beam_args or ["--runner=FnApiRunner"], save_main_session=False)
     pipeline = beam.Pipeline(options=options)
-    build(pipeline, context, paths, leftovers, *touched)
+    build(pipeline)
     try:
         with _quiet_beam():
             state = pipeline.run().wait_until_finish()
@@ -43,11 +53,9 @@ def run_graph(
         _log.debug("the run failed", exc_info=True)
         if received():
             raise KeyboardInterrupt from None
-        raise RefusedError(
-            f"the run failed: {_root_cause(error)}; the old version is still current. Run again to go on"
-        ) from error
+        raise RefusedError(f"the run failed: {_root_cause(error)}; {remedy}") from error
     if state not in (None, PipelineState.DONE):
-        raise RefusedError(f"the run ended in state {state}; the old version is still current. Run again to go on")
+        raise RefusedError(f"the run ended in state {state}; {remedy}")
 
 
 @contextlib.contextmanager

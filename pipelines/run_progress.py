@@ -1,12 +1,10 @@
 """How far a run is, read off the files that it leaves, so that it works on every runner."""
 
-import msgspec
-
 from pipelines.progress import Progress
 from transforms.attempts import attempted_tokens
 from transforms.changes import Changes
 from transforms.context import RunContext
-from transforms.work import CHARS_PER_TOKEN
+from transforms.work import CHARS_PER_TOKEN, read_work_ahead
 
 
 class RunProgress:
@@ -18,10 +16,10 @@ class RunProgress:
 
     def poll(self) -> Progress | None:
         """Files while they are read, then tokens while they are encoded. The total of tokens is an estimate."""
-        data = self._context.store.find_named(f"runs/{self._context.run}/plan.json")
-        if data is None:
+        ahead = read_work_ahead(self._context)
+        if ahead is None:
             return Progress("reading", 0, self._n_files, "files")
-        total = msgspec.json.decode(data, type=dict[str, int])["work_chars"] // CHARS_PER_TOKEN
+        total = ahead.work_chars // CHARS_PER_TOKEN
         marks = self._context.store.list(f"{self._context.scratch('attempts')}")
         done = sum(attempted_tokens(mark.path for mark in marks))
         return (

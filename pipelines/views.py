@@ -34,7 +34,7 @@ def show_report(report: Mapping[str, Any], root: str, console: "Console") -> Non
         ("time", _times(report["seconds"])),
     ]
     if "planned" in report:
-        pairs.append(("of plan", planned_in_words(report["planned"])))
+        pairs.append(("of plan", safe(planned_in_words(report["planned"]))))
     print_pairs(console, pairs)
     if documents["failed"]:
         console.print(f"`corpusmill status {safe(root)}` names the file that lists the failures", soft_wrap=True)

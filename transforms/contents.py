@@ -132,7 +132,8 @@ def plan_shard(context: RunContext, index: int, records: list[Record]) -> tuple[
     found = [_work_for(context, index, name, known.get(name), gains.get(name)) for name in wanted]
     entries = _with_leftovers(context, [entry for entry in found if entry is not None], records)
     entries.sort(key=lambda entry: (entry.path, entry.first))
-    return entries, GuardCount(vanished=vanished(changes), work_chars=sum(entry.n_chars for entry in entries))
+    n_chars = sum(entry.n_chars for entry in entries)
+    return entries, GuardCount(vanished=vanished(changes), work_chars=n_chars, work_contents=len(entries))
 
 
 def gains_of(changes: Iterable[ContentChange]) -> dict[str, ContentChange]:

@@ -5,7 +5,7 @@ from functools import partial
 from models.tokenizer import Tokenizer, load_tokenizer
 from transforms.chunking import Cutter, Questioning, make_cutter, make_detection
 from transforms.context import RunContext
-from transforms.rewriting.asking import make_asking
+from transforms.rewriting.asking import Asking, make_asking
 from transforms.spending import DETECTED
 
 
@@ -17,11 +17,11 @@ class CuttingTools:
         self.cutter: Cutter = cutter_for(context, self.tokenizer)
 
 
-def cutter_for(context: RunContext, tokenizer: Tokenizer) -> Cutter:
-    """The cutter that the run's settings ask for."""
+def cutter_for(context: RunContext, tokenizer: Tokenizer, asking: Asking | None = None) -> Cutter:
+    """The cutter that the run's settings ask for; `asking` takes the place of the run's own."""
     tell = partial(context.spending.add, DETECTED)
     detection, questioning = make_detection(context.semantic, context.encoder, tell), None
     if context.asking is not None:
-        asking = make_asking(context.asking, context.store, context.run, context.spending)
+        asking = asking or make_asking(context.asking, context.store, context.run, context.spending)
         questioning = Questioning(asking, context.pic, context.boundaries, context.rewriting)
     return make_cutter(context.chunking, tokenizer, context.prompt_tokens, detection, questioning)

@@ -30,6 +30,7 @@ def add_up(counts: Iterable[GuardCount]) -> GuardCount:
         examples=tuple(sorted({example for part in parts for example in part.examples})[:MAX_EXAMPLES]),
         n_empty_gone=sum(part.n_empty_gone for part in parts),
         n_empty_new=sum(part.n_empty_new for part in parts),
+        work_contents=sum(part.work_contents for part in parts),
     )
 
 

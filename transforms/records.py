@@ -215,6 +215,7 @@ class GuardCount(Record, frozen=True):
     examples: tuple[str, ...] = ()
     n_empty_gone: int = 0
     n_empty_new: int = 0
+    work_contents: int = 0
 
 
 class DocumentShardWritten(Record, frozen=True):

@@ -44,7 +44,7 @@ from transforms.records import (
     taken_together,
 )
 from transforms.shards import write_shard
-from transforms.work import CHARS_PER_TOKEN, WorkPacker
+from transforms.work import CHARS_PER_TOKEN, WorkAhead, WorkPacker, write_work_ahead
 from transforms.work_vectors import is_of_recipe, read_leftover
 
 Keyed = Tuple[int, Record]  # noqa: UP006
@@ -206,7 +206,7 @@ def _add_up(counts: Iterable[Any]) -> Any:
 
 def _judge(total: Any, context: RunContext) -> str:
     verdict = refusal(context, total)
-    context.store.write_named(f"runs/{context.run}/plan.json", b'{"work_chars": %d}' % total.work_chars)
+    write_work_ahead(context, WorkAhead(total.work_chars, total.work_contents))
     return verdict
 
 

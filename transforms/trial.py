@@ -18,16 +18,24 @@ from transforms.planning.figures import Figure, weakest
 from transforms.planning.windows import Tokens
 from transforms.planning.work import EncoderPass, PassTally, PolicyWork, even_pass
 from transforms.records import WorkItem
+from transforms.rewriting.tried import NOT_ASKED
+from transforms.unanswered import Unanswered
 
 RUN, WHOLE = "this run", "whole corpus"
 _OF_THE_WHOLE = ("flat_bytes", "hnsw_bytes", "ivfpq_bytes", "usd_per_week")
 
 
 class DryTally:
-    """Adds up the units of one run as a run would encode them: each distinct text of an encoder call once."""
+    """Adds up the units of one run as a run would encode them: each distinct text of an encoder call once.
 
-    def __init__(self, context: RunContext, tokenizer: Tokenizer, facts: EncoderFacts) -> None:
+    `unanswered` takes the contents for which a language model would have to be asked; None where none is.
+    """
+
+    def __init__(
+        self, context: RunContext, tokenizer: Tokenizer, facts: EncoderFacts, unanswered: Unanswered | None = None
+    ) -> None:
         self._context, self._tokenizer, self._facts = context, tokenizer, facts
+        self.unanswered = unanswered
         self._to_encode = PassTally(facts.max_input_tokens, facts.overhead_tokens)
         self._all_new = PassTally(facts.max_input_tokens, facts.overhead_tokens)
         self._n_encoded = self._n_reused = self._n_kept = self._kept_tokens = self._n_removed = 0
@@ -52,10 +60,11 @@ class DryTally:
         rows: list[Row] = []
         for entry, made in cut_contents(self._context, cutter, item, result):
             known = find_hashes(self._context, entry) | {""}
-            rows += [{**row, "needs_vector": row["embed_hash"] not in known} for row in made]
+            marked = [{**row, "needs_vector": row["embed_hash"] not in known} for row in made]
+            rows += self.unanswered.take(entry.content_id, marked) if self.unanswered else marked
         failures = [failure for failure in result.failures if not failure.is_served]
         self.n_failed_documents += len(failures)
-        self.outcomes.update(result.outcomes)
+        self.outcomes.update(_without_unasked(result.outcomes))
         self.outcomes.update(f"failed:{failure.stage}:{failure.reason}" for failure in failures)
         if not rows:
             return
@@ -68,14 +77,30 @@ class DryTally:
 
     def units(self) -> dict[str, int]:
         """Units after the run, and how many it would encode, reuse and remove."""
-        total = self._n_kept + self._n_encoded + self._n_reused
-        return {"total": total, "encoded": self._n_encoded, "reused": self._n_reused, "removed": self._n_removed}
+        encoded = self._n_encoded + (self.unanswered.n_units if self.unanswered else 0)
+        total = self._n_kept + encoded + self._n_reused
+        return {"total": total, "encoded": encoded, "reused": self._n_reused, "removed": self._n_removed}
 
-    def run_pass(self) -> EncoderPass:
-        """What this run would encode."""
-        return self._to_encode.finish("units of this run whose vectors are not stored, equal texts of a call read once")
+    def run_work(self) -> PolicyWork:
+        """What this run would do."""
+        counted = self._to_encode.finish(
+            "units of this run whose vectors are not stored, equal texts of a call read once"
+        )
+        asked = self.unanswered
+        detection, calls = (asked.detection(), asked.calls()) if asked else ((), None)
+        return PolicyWork(RUN, "what this run would do", (counted, *self._assumed()), detection, calls)
 
-    def whole_passes(self) -> tuple[EncoderPass, ...]:
+    def whole_work(self) -> PolicyWork:
+        """The corpus as it would stand after the run, from nothing."""
+        asked = self.unanswered
+        detection, calls = (asked.detection(), asked.all_calls()) if asked else ((), None)
+        passes = (*self._whole_passes(), *self._assumed())
+        return PolicyWork(WHOLE, "the corpus after this run, from nothing", passes, detection, calls)
+
+    def _assumed(self) -> tuple[EncoderPass, ...]:
+        return self.unanswered.passes() if self.unanswered else ()
+
+    def _whole_passes(self) -> tuple[EncoderPass, ...]:
         """The corpus as it would stand after the run: what the run cuts, and what it leaves as it is."""
         fresh = self._all_new.finish("units cut in this run")
         if not self._n_kept:
@@ -106,10 +131,18 @@ class DryTally:
         return is_read
 
 
+def _without_unasked(outcomes: Mapping[str, int]) -> Counter[str]:
+    """Outcomes less what came of nobody being asked: a run would ask."""
+    kept = Counter(outcomes)
+    for name in [name for name in outcomes if name.endswith(f".{NOT_ASKED}")]:
+        kept[name.removesuffix(f".{NOT_ASKED}")] -= kept.pop(name)
+        kept.pop("unsummarised_documents", None)
+    return +kept
+
+
 def price_run(tally: DryTally, pricing: Pricing) -> list[PolicyFigures]:
     """The run and, as its baseline, the whole corpus from nothing; index memory and weeks stand with the whole."""
-    run = price(PolicyWork(RUN, "what this run would do", (tally.run_pass(),)), pricing)
-    whole = price(PolicyWork(WHOLE, "the corpus after this run, from nothing", tally.whole_passes()), pricing)
+    run, whole = price(tally.run_work(), pricing), price(tally.whole_work(), pricing)
     for name in _OF_THE_WHOLE:
         del run.figures[name]
     for policy in (run, whole):

@@ -2,11 +2,32 @@
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
+from transforms.context import RunContext
 from transforms.records import WorkEntry, WorkItem
 
 CHARS_PER_TOKEN = 4
 MAX_ENTRIES = 512
 MAX_RECORD_BYTES = 128 * 1024
+
+
+class WorkAhead(msgspec.Struct, frozen=True):
+    """What a run is going to cut or encode, known before it pays for anything: contents, and characters of them."""
+
+    work_chars: int
+    work_contents: int = 0
+
+
+def write_work_ahead(context: RunContext, ahead: WorkAhead) -> None:
+    """Leave it in the run's folder, for whoever watches the run."""
+    context.store.write_named(f"runs/{context.run}/plan.json", msgspec.json.encode(ahead))
+
+
+def read_work_ahead(context: RunContext) -> WorkAhead | None:
+    """What was left; None before the run has read everything."""
+    data = context.store.find_named(f"runs/{context.run}/plan.json")
+    return msgspec.json.decode(data, type=WorkAhead) if data is not None else None
 
 
 class WorkPacker:

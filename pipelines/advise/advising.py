@@ -14,6 +14,7 @@ from models.errors import SettingsError
 from models.tokenizer import load_tokenizer
 from pipelines.advise.answers import Answers, find_answers
 from pipelines.advise.measuring import Documents, SentenceTraits, measure_documents, measure_sentences
+from pipelines.advise.pooling import measure_pooling
 from pipelines.config import Settings
 from pipelines.evaluation.corpus import Corpus, read_corpus
 from pipelines.evaluation.policy import CutCorpus, cut_corpus
@@ -119,6 +120,8 @@ def advise(
     traits = _traits(_room(chosen), documents, sentences, answers)
     cut_advice, chunking, cut = _cut_advice(chosen, traits, corpus, answers)
     n_facts = _facts_per_unit(documents, cut, sentences)
+    if answers is not None:
+        traits = replace(traits, pooling=measure_pooling(answers, corpus, cut, settings.encoder))
     advice = [
         *cut_advice,
         advise_levels(traits, n_facts),
@@ -130,7 +133,8 @@ def advise(
     parts = (" ".join(sample), corpus, documents, sentences, answers, traits, n_facts, advice, costs, chunking)
     report = AdviceReport(*parts, write)
     if write is not None:
-        _write(Path(write), report)
+        has_llm = settings.llm.llm_url is not None or bool(settings.llm.llm_model)
+        _write(Path(write), report, has_llm)
     return report
 
 
@@ -219,7 +223,7 @@ def _facts_per_unit(documents: Documents, cut: CutCorpus, sentences: SentenceTra
     return float(sentences.n_facts * scale / len(cut.rows))
 
 
-def _write(path: Path, report: AdviceReport) -> None:
+def _write(path: Path, report: AdviceReport, has_llm: bool) -> None:
     lines = [f"# Advised for {' '.join(report.sample.split())!a}"]
     for one in report.advice:
         lines.append(f"# {one.topic}: {one.choice}. {one.reason}")
@@ -228,7 +232,21 @@ def _write(path: Path, report: AdviceReport) -> None:
         f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value}"
         for name, value in report.chunking.items()
     ]
+    lines += _llm_lines(report.advice, has_llm)
     try:
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"{str(path)!a} cannot be written: {error.strerror}") from error
+
+
+def _llm_lines(advice: Sequence[Advice], has_llm: bool) -> list[str]:
+    """What is worth a trial with a language model: set where the settings name one, else behind a comment sign."""
+    sign = "" if has_llm else "# "
+    lines: list[str] = []
+    for one in advice:
+        if one.topic == "LLM boundaries" and one.choice == "can pay":
+            lines += ["", '# [chunking] chunker = "llm" is worth a trial in place of the one above, on a sample']
+        if one.rewrite is not None:
+            why = "" if has_llm else "  # with llm_url and llm_revision, or llm_model, in section [llm]"
+            lines += ["", f"{sign}[rewriting]", f'{sign}rewrite = "{one.rewrite}"{why}']
+    return lines

@@ -1,6 +1,7 @@
 """Where the answers of a questions file lie in a corpus, and how long they are."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +21,15 @@ from transforms.evaluation.questions import read_questions
 
 @dataclass(frozen=True)
 class Answers:
-    """References as spans of the corpus's documents, their tokens int64 (n,), and what became of all by fate."""
+    """References as spans of the corpus's documents, their tokens int64 (n,), and what became of all by fate.
+
+    `questions` are the texts of the questions that they answer.
+    """
 
     spans: Spans
     n_tokens: NDArray[np.int64]
     fates: Counter[str]
+    questions: Sequence[str] = ()
 
 
 def find_answers(path: str | Path, corpus: Corpus, tokenizer: Tokenizer) -> Answers:
@@ -37,6 +42,7 @@ def find_answers(path: str | Path, corpus: Corpus, tokenizer: Tokenizer) -> Answ
     fates = Counter[str]()
     rows: list[tuple[int, int, int, int]] = []
     texts: list[str] = []
+    asked: list[str] = []
     for line, question in read_questions(path):
         for number, reference in enumerate(question.references, start=1):
             content_id = contents.get(reference.uri)
@@ -48,7 +54,8 @@ def find_answers(path: str | Path, corpus: Corpus, tokenizer: Tokenizer) -> Answ
             if found.fate in FOUND:
                 rows.append((len(rows), codes[content_id], found.start, found.end))
                 texts.append(searched[content_id].text[found.start : found.end])
+                asked.append(question.question)
     if not rows:
         raise SettingsError(f"{path}: none of its references is in the sample; give --sample the documents they name")
     spans = Spans(*np.array(rows, np.int64).T.copy())
-    return Answers(spans, tokenizer.count(texts).astype(np.int64), fates)
+    return Answers(spans, tokenizer.count(texts).astype(np.int64), fates, asked)

@@ -20,6 +20,7 @@ from pipelines.output import print_pairs, safe
 from pipelines.progress import Watch
 from transforms.evaluation.questions import read_questions
 from transforms.evaluation.truncation import Group, Tally, effective_limit
+from transforms.extraction import Extracted
 from transforms.settings import ReadingSettings
 
 if TYPE_CHECKING:
@@ -148,12 +149,17 @@ class Auditor:
             self.tally.add(document, source, n_tokens)
 
     def report(
-        self, name: str, outcomes: Counter[str], questions: str | Path | None, answers: Clipped | None
+        self,
+        name: str,
+        outcomes: Counter[str],
+        questions: str | Path | None,
+        answers: Clipped | None,
+        counted: tuple[Group, list[Group], list[Group]] | None = None,
     ) -> AuditReport:
-        """Everything counted."""
+        """Everything counted: here, or elsewhere in `counted`."""
         room = self._room(self.limits.questions, 1)
         asked = _questions_over(questions, self.tokenizer, room) if questions is not None else None
-        groups = (self.tally.total(), self.tally.by_length(), self.tally.by_source())
+        groups = counted or (self.tally.total(), self.tally.by_length(), self.tally.by_source())
         counts = dict(sorted(outcomes.items()))
         return AuditReport(name, self.settings.encoder, self.limits, self.room_tokens, *groups, asked, counts, answers)
 
@@ -193,19 +199,24 @@ def _batches(
     """Inputs as (document, source, text), so many at once."""
     inputs: list[tuple[str, str, str]] = []
     for file, uri, extracted in read_documents(reading, outcomes):
-        assert extracted.snapshot is not None
-        source = file if extracted.row >= 0 else file.rpartition("/")[0]
-        document = uri
-        if document_column is not None:
-            if document_column not in extracted.metadata:
-                raise SettingsError(f"{uri} has no column {document_column!a}; name the one that names its document")
-            document = str(extracted.metadata[document_column])
-        inputs.append((document, source, extracted.snapshot.text))
+        inputs.append(as_input(file, uri, extracted, document_column))
         if len(inputs) == TEXTS_AT_ONCE:
             yield inputs
             inputs = []
     if inputs:
         yield inputs
+
+
+def as_input(file: str, uri: str, extracted: Extracted, document_column: str | None) -> tuple[str, str, str]:
+    """A document, or a row of a table, as (document, source, text). `SettingsError` where it lacks the column."""
+    assert extracted.snapshot is not None
+    source = file if extracted.row >= 0 else file.rpartition("/")[0]
+    document = uri
+    if document_column is not None:
+        if document_column not in extracted.metadata:
+            raise SettingsError(f"{uri} has no column {document_column!a}; name the one that names its document")
+        document = str(extracted.metadata[document_column])
+    return document, source, extracted.snapshot.text
 
 
 def _questions_over(file: str | Path, tokenizer: Tokenizer, room_tokens: int) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from pipelines.evaluation.audit import TEXTS_AT_ONCE, Auditor, AuditReport
 from pipelines.evaluation.clipping import Inputs, Rows, measure_clipping
 from pipelines.evaluation.published import PublishedArm
 from pipelines.search import open_index
+from pipelines.search.shard import Row
 from transforms.indexing.searching import NONE
 
 
@@ -39,10 +40,10 @@ def audit_root(
     for start in range(0, len(ids), TEXTS_AT_ONCE):
         units = index.units(ids[start : start + TEXTS_AT_ONCE])
         rows = [units[int(number)] for number in ids[start : start + TEXTS_AT_ONCE]]
-        inputs = [f"{row['context']}\n{row['text']}" if row["context"] else str(row["text"]) for row in rows]
+        inputs = [input_of(row) for row in rows]
         uris = index.uris({str(row["content_id"]) for row in rows})
         owners = [str(row["content_id"]) for row in rows]
-        auditor.add([(owner, _source(uris[owner]), text) for owner, text in zip(owners, inputs, strict=True)])
+        auditor.add([(owner, source_of(uris[owner]), text) for owner, text in zip(owners, inputs, strict=True)])
         if questions is not None:
             texts += inputs
             contents += owners
@@ -64,5 +65,11 @@ def audit_root(
     return auditor.report(root, Counter(), questions, answers)
 
 
-def _source(uri: str) -> str:
+def input_of(row: Row) -> str:
+    """What the encoder was given for a stored unit, without the prompt."""
+    return f"{row['context']}\n{row['text']}" if row["context"] else str(row["text"])
+
+
+def source_of(uri: str) -> str:
+    """The table that a document is a row of, or its folder."""
     return uri.partition("#")[0] if "#" in uri else uri.rpartition("/")[0]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.evaluation.measuring import AT_K, METRICS, WITHIN_BUDGET, Measures
+from transforms.evaluation.attribution import length_growth
 from transforms.evaluation.statistics import Estimate, Flips, count_flips, estimate_means
 
 COMPARED = METRICS[:5]
@@ -82,6 +83,7 @@ def comparison_json(comparison: Comparison, note: str | None) -> dict[str, Any]:
     """The documented keys of a comparison."""
     return {
         "unit_tokens": list(comparison.unit_tokens),
+        "length_growth": length_growth(comparison.unit_tokens[1], comparison.unit_tokens[0]),
         "matched_k": comparison.matched_k,
         "questions_with_different_texts": comparison.n_different_texts,
         "longer_units_won": comparison.longer_units_won,

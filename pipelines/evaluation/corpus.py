@@ -55,18 +55,24 @@ def read_documents(reading: ReadingSettings, outcomes: Counter[str]) -> Iterator
     if not reading.input:
         raise SettingsError("no corpus: name file patterns after --input, or as input in section reading of the policy")
     for listed in list_files(reading.input):
-        try:
-            for extracted in _extracted(listed.file, reading):
-                if extracted.snapshot is None:
-                    outcomes[f"failed:{extracted.reason or 'empty'}"] += 1
-                elif not extracted.snapshot.text.strip():
-                    outcomes["empty"] += 1
-                else:
-                    yield listed.file, _uri(listed.file, extracted, reading), extracted
-        except ExtractionError as error:
-            outcomes[f"failed:{error.reason}"] += 1
-        except (OSError, ValueError):
-            outcomes["failed:unreadable"] += 1
+        for uri, extracted in documents_of(listed.file, reading, outcomes):
+            yield listed.file, uri, extracted
+
+
+def documents_of(file: str, reading: ReadingSettings, outcomes: Counter[str]) -> Iterator[tuple[str, Extracted]]:
+    """The uri and the text of every document of one file that has one; the others go into `outcomes`."""
+    try:
+        for extracted in _extracted(file, reading):
+            if extracted.snapshot is None:
+                outcomes[f"failed:{extracted.reason or 'empty'}"] += 1
+            elif not extracted.snapshot.text.strip():
+                outcomes["empty"] += 1
+            else:
+                yield _uri(file, extracted, reading), extracted
+    except ExtractionError as error:
+        outcomes[f"failed:{error.reason}"] += 1
+    except (OSError, ValueError):
+        outcomes["failed:unreadable"] += 1
 
 
 def _extracted(file: str, reading: ReadingSettings) -> Iterator[Extracted]:

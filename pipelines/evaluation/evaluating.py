@@ -19,7 +19,7 @@ from pipelines.evaluation.gold import QuestionsFile, check_questions
 from pipelines.evaluation.measuring import Cuts, Measurer
 from pipelines.evaluation.policy import PolicyArm
 from pipelines.evaluation.published import PublishedArm
-from pipelines.evaluation.report import ArmReport, Conventions, EvaluationReport
+from pipelines.evaluation.report import ArmReport, Asked, Conventions, EvaluationReport
 from pipelines.progress import Watch
 from transforms.evaluation.statistics import CONFIDENCE, N_RESAMPLES, SEED, matched_k
 from transforms.settings import ReadingSettings
@@ -44,6 +44,7 @@ def evaluate(
     seed: int = SEED,
     overrides: Mapping[str, Any] | None = None,
     watch: Watch | None = None,
+    beam_args: Sequence[str] | None = None,
 ) -> EvaluationReport:
     """Recall, precision and IoU by extent, for the questions in a file.
 
@@ -55,6 +56,8 @@ def evaluate(
         an LLM's, such as 'tiktoken:cl100k_base'. A unit that does not fit whole is cut there.
     :param max_lost_share: share of the questions that may be left out because a reference is lost or ambiguous.
     :param overrides: settings by name that go over the policies, and over the encoder settings of a root.
+    :param beam_args: Beam's own flags: roots are then searched shard by shard in a pipeline. Workers read the questions
+        file and the roots themselves; what they find passes through `--temp_location`, else a folder of this machine.
     :raises SettingsError: for a mistake in what is asked, in the questions, or in a policy.
     """
     patterns = (input,) if isinstance(input, str) else tuple(input)
@@ -68,7 +71,8 @@ def evaluate(
         arms.append(maker.any(against))
     counter = load_budget_tokenizer(count_with, arms[0].tokenizer)
     conventions = Conventions(Cuts(k, budget_tokens), count_with, CONFIDENCE, n_resamples, seed)
-    return _Evaluation(asked, arms, counter, conventions, max_lost_share).run()
+    evaluation = _Evaluation(asked, arms, counter, conventions, max_lost_share)
+    return evaluation.run() if beam_args is None else evaluation.run_scattered(beam_args)
 
 
 def _is_policy(name: str) -> bool:
@@ -142,9 +146,17 @@ class _Evaluation:
         self._pass = QuestionPass(questions, measurers, max_lost_share)
 
     def run(self) -> EvaluationReport:
-        asked = self._pass.run()
+        return self._report(self._pass.run())
+
+    def _report(self, asked: Asked) -> EvaluationReport:
         reports = self._pass.reports(self._conventions)
         return EvaluationReport(self._conventions, asked, reports, self._compare(reports))
+
+    def run_scattered(self, beam_args: Sequence[str]) -> EvaluationReport:
+        """The same, by a Beam pipeline."""
+        from pipelines.evaluation.scattering import ask_scattered
+
+        return self._report(ask_scattered(self._pass, self._conventions.token_counter, beam_args))
 
     def _cuts(self) -> list[Cuts]:
         cuts = self._conventions.cuts

@@ -1,7 +1,7 @@
 """Questions asked of an arm, a block at a time, and what came back measured against the references."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import ceil
@@ -69,7 +69,6 @@ class Measurer:
     unit_tokens: float
     misses: Counter[str] = field(default_factory=Counter)
     _parts: dict[str, list[Measures]] = field(default_factory=dict)
-    _n_units: int = 0
 
     def measure(self, block: Sequence[NumberedQuestion], gold: Spans, contents: Collection[str]) -> None:
         """Ask every question of a block whose references are `gold`, each of which has some, in `contents`."""
@@ -100,14 +99,19 @@ class Measurer:
     def _rank(self, vectors: NDArray[np.float32]) -> Ranking:
         """Units enough for every cut."""
         budget_tokens = self.cuts.budget_tokens
-        at_mean_length = ceil((1 + SPARE_SHARE) * budget_tokens / max(1.0, self.unit_tokens))
-        self._n_units = max(self._n_units, self.cuts.k, self.cuts.matched_k or 0, at_mean_length)
+        n_units = units_enough(self.cuts, self.unit_tokens)
         while True:
-            ranking = self.arm.rank(vectors, self._n_units, self.counter)
+            ranking = self.arm.rank(vectors, n_units, self.counter)
             is_all = (ranking.ranked.documents[:, -1] == NOTHING).all()
             if is_all or (ranking.ranked.n_tokens.sum(axis=1) >= budget_tokens).all():
                 return ranking
-            self._n_units *= 2
+            n_units *= 2
+
+    def take(self, measures: Mapping[str, Measures], misses: Mapping[str, int]) -> None:
+        """Add what another measurer of the same arm found of the questions that follow."""
+        self.misses.update(misses)
+        for name, table in measures.items():
+            self._parts.setdefault(name, []).append(table)
 
     def _add(self, name: str, gold: Spans, retrieved: Spans, n_tokens: Numbers, n_questions: int) -> None:
         found = extents(gold, retrieved, n_questions)
@@ -116,6 +120,12 @@ class Measurer:
         whole = found.shared == found.gold
         columns = (found.recall, found.precision, found.iou, whole, is_document_found, n_tokens.sum(axis=1), n_units)
         self._parts.setdefault(name, []).append(np.column_stack(columns).astype(np.float64))
+
+
+def units_enough(cuts: Cuts, unit_tokens: float) -> int:
+    """Units to ask for at first: enough for every cut, at their mean length `unit_tokens`."""
+    at_mean_length = ceil((1 + SPARE_SHARE) * cuts.budget_tokens / max(1.0, unit_tokens))
+    return max(cuts.k, cuts.matched_k or 0, at_mean_length)
 
 
 def blocks_of(questions: QuestionsFile) -> Iterator[list[NumberedQuestion]]:

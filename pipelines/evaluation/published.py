@@ -46,8 +46,8 @@ class PublishedArm:
 
     def __init__(self, root: str, version: str | None = None, encoder_settings: EncoderSettings | None = None) -> None:
         self.name = root
-        self._index = open_index(root, version, encoder_settings)
-        self._store, self._manifest = Store(root), self._index.manifest
+        self.index = open_index(root, version, encoder_settings)
+        self.store, self._manifest = Store(root), self.index.manifest
         if not any(shard.n_units for shard in self._manifest.shards):
             raise SettingsError(
                 f"version {self._manifest.version} in {root} holds no units; there is nothing to search"
@@ -62,7 +62,7 @@ class PublishedArm:
     @property
     def description(self) -> Mapping[str, Any]:
         """Kind, version, the settings that it was made with, and counts."""
-        manifest, over_limit = self._manifest, self._index.outcomes["queries_over_limit"]
+        manifest, over_limit = self._manifest, self.index.outcomes["queries_over_limit"]
         return {
             "kind": "root",
             "version": manifest.version,
@@ -79,7 +79,7 @@ class PublishedArm:
         names = Names(uris)
         for shard in self._manifest.document_shards:
             if shard.documents:
-                names.add(read_table(self._store, shard.documents, ["uri", "content_id"]))
+                names.add(read_table(self.store, shard.documents, ["uri", "content_id"]))
         found = names.found()
         self._find_places(set(found.values()))
         return found
@@ -90,7 +90,7 @@ class PublishedArm:
             by_segment.setdefault(self._places[content_id].snapshot.entry, []).append(content_id)
         found: dict[str, str] = {}
         for entry, names in by_segment.items():
-            table = take_rows(self._store, entry, [self._places[name].snapshot.first_row for name in names], ["text"])
+            table = take_rows(self.store, entry, [self._places[name].snapshot.first_row for name in names], ["text"])
             found |= dict(zip(names, strings(table, "text"), strict=True))
         return found
 
@@ -104,7 +104,7 @@ class PublishedArm:
         for entry, owners in by_segment.items():
             rows = np.concatenate([np.arange(units.first_row, units.first_row + units.n_rows) for _, units in owners])
             documents = np.repeat([code for code, _ in owners], [units.n_rows for _, units in owners])
-            table = take_rows(self._store, entry, rows.tolist(), ["start", "end", "level"])
+            table = take_rows(self.store, entry, rows.tolist(), ["start", "end", "level"])
             is_source = pc.is_in(table["level"], value_set=pa.array(sorted(SOURCE_LEVELS))).to_numpy()
             documents, starts, ends = documents[is_source], table["start"].to_numpy(), table["end"].to_numpy()
             parts.append(Spans(documents, documents, starts[is_source], ends[is_source]))
@@ -114,36 +114,35 @@ class PublishedArm:
         return self._codes.setdefault(content_id, len(self._codes))
 
     def encode(self, questions: Sequence[str]) -> NDArray[np.float32]:
-        return self._index.encode(questions)
+        return self.index.encode(questions)
 
     def rank(self, vectors: NDArray[np.float32], k: int, counter: Tokenizer) -> Ranking:
-        ids = self._index.rank(vectors, k).ids
+        ids = self.index.rank(vectors, k).ids
         known = np.unique(ids[ids != NONE])
-        units = self._index.units(known)
+        units = self.index.units(known)
         rows = [units[int(number)] for number in known]
         documents = [self.document_code(str(row["content_id"])) for row in rows]
-        # A summary is about its span, but serves none of it.
-        starts, ends = ([row[name] * (row["level"] != SUMMARY) for row in rows] for name in ("start", "end"))
-        columns = (documents, starts, ends, self._count(rows, counter))
+        columns = (documents, *places_of(rows), self.count(rows, counter))
         ranked = ranked_units(ids, known, [np.array(column, np.int64) for column in columns])
         return Ranking(ranked, lambda question, rank: str(units[int(ids[question, rank])]["text"]))
 
     def mean_unit_tokens(self, counter: Tokenizer) -> float:
-        if counter.identity == self.tokenizer.identity and not self._index.has_propositions:
+        if counter.identity == self.tokenizer.identity and not self.index.has_propositions:
             return self._stored_mean()
-        units = self._index.units(self._index.sample_ids(SAMPLED_UNITS))
-        return float(np.mean(self._count(list(units.values()), counter))) if units else 0.0
+        units = self.index.units(self.index.sample_ids(SAMPLED_UNITS))
+        return float(np.mean(self.count(list(units.values()), counter))) if units else 0.0
 
     def _stored_mean(self) -> float:
         n_units = n_tokens = 0
         for shard in self._manifest.shards:
             if shard.contents:
-                contents = read_table(self._store, shard.contents, ["n_units", "n_tokens"])
+                contents = read_table(self.store, shard.contents, ["n_units", "n_tokens"])
                 n_units += pc.sum(contents["n_units"]).as_py() or 0
                 n_tokens += pc.sum(contents["n_tokens"]).as_py() or 0
         return n_tokens / n_units
 
-    def _count(self, rows: Sequence[Row], counter: Tokenizer) -> Sequence[int]:
+    def count(self, rows: Sequence[Row], counter: Tokenizer) -> Sequence[int]:
+        """Tokens of units as `counter` counts them."""
         if counter.identity == self.tokenizer.identity:
             return [int(row["n_tokens"]) for row in rows]
         return [int(count) for count in counter.count([str(row["text"]) for row in rows])]
@@ -152,7 +151,13 @@ class PublishedArm:
         for shard in self._manifest.shards:
             wanted = {name for name in content_ids if shard.first <= bucket(name) <= shard.last}
             if wanted and shard.contents:
-                self._places |= dict(_places(self._store, shard, wanted))
+                self._places |= dict(_places(self.store, shard, wanted))
+
+
+def places_of(rows: Sequence[Row]) -> tuple[list[int], list[int]]:
+    """Where what is served of units begins and ends. A summary is about its span, but serves none of it."""
+    starts, ends = ([row[name] * (row["level"] != SUMMARY) for row in rows] for name in ("start", "end"))
+    return starts, ends
 
 
 def _places(store: Store, shard: Shard, wanted: set[str]) -> Iterable[tuple[str, _Place]]:

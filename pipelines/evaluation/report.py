@@ -9,9 +9,12 @@ import pyarrow as pa
 
 from pipelines.evaluation.comparing import Comparison, comparison_json, finite, warning
 from pipelines.evaluation.measuring import METRICS, Cuts, Measures
-from transforms.evaluation.statistics import Estimate, estimate_means
+from transforms.evaluation.attribution import evidence_tokens
+from transforms.evaluation.statistics import Estimate, estimate_means, proportion_standard_error
 
 QUESTION_CHARS = 100
+PROPORTIONS = ("whole_answers", "documents_found")
+"""Metrics that are 1 or 0 a question, whose means have the standard error of a proportion."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class EvaluationReport:
             "confidence": conventions.confidence,
             "resamples": conventions.n_resamples,
             "seed": conventions.seed,
-            "arms": [_arm_json(arm) for arm in self.arms],
+            "arms": [_arm_json(arm, cuts.k, self.n_questions) for arm in self.arms],
             "comparison": comparison_json(self.comparison, self.warning) if self.comparison else None,
             "per_question": self.table.to_pylist(),
         }
@@ -118,11 +121,16 @@ def estimates_of(measures: Mapping[str, Measures], conventions: Conventions) -> 
     return {cut: dict(zip(METRICS, estimate_means(table, *settings), strict=True)) for cut, table in measures.items()}
 
 
-def _arm_json(arm: ArmReport) -> dict[str, Any]:
+def _arm_json(arm: ArmReport, k: int, n_questions: int) -> dict[str, Any]:
     estimates = {
         cut: {metric: finite(estimate) for metric, estimate in metrics.items()}
         for cut, metrics in arm.estimates.items()
     }
     head = {"name": arm.name, **arm.description, "references": dict(arm.references), "unit_tokens": arm.unit_tokens}
     head["at_k_references"] = dict(arm.misses)
+    head["evidence_tokens"] = evidence_tokens(k, arm.unit_tokens)
+    head["standard_errors"] = {
+        cut: {name: proportion_standard_error(metrics[name].mean, n_questions) for name in PROPORTIONS}
+        for cut, metrics in arm.estimates.items()
+    }
     return head | estimates

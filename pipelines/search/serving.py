@@ -25,9 +25,18 @@ class Served(NamedTuple):
 
 def serve(found: Candidates, levels: Sequence[Levels], k: int) -> Served:
     """The first `k` distinct units to serve of matched ones, (q, n) best first."""
-    owners = found.ids
+    return serve_owned(found, owners_of(found.ids, levels), k)
+
+
+def owners_of(ids: Numbers, levels: Sequence[Levels]) -> Numbers:
+    """The units to serve for matched ones, of the same shape."""
     for level in levels:
-        owners = level.served(owners)
+        ids = level.served(ids)
+    return ids
+
+
+def serve_owned(found: Candidates, owners: Numbers, k: int) -> Served:
+    """`serve`, for matched units whose owners are known."""
     shape = (len(owners), k)
     served = Served(np.full(shape, NONE), np.full(shape, NONE), np.full(shape, -np.inf, np.float32), 0)
     n_matched = 0

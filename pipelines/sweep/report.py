@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 from pipelines.evaluation.audit import Limits, group_json
 from pipelines.evaluation.comparing import finite
+from pipelines.evaluation.measuring import WITHIN_BUDGET
 from pipelines.evaluation.report import Asked, Conventions
-from pipelines.sweep.analysis import ArmFindings, Differences, Findings
+from pipelines.sweep.analysis import CONTROL, FAIR_CUTS, LONG_DOCUMENTS, ArmFindings, Differences, Findings
 from pipelines.sweep.plot import draw
 from pipelines.sweep.work import WorkFolder
+from transforms.evaluation.attribution import attribute, control_movement, evidence_tokens, remaining_gap
 from transforms.evaluation.hypotheses import Verdict
 from transforms.evaluation.truncation import Group
 
@@ -76,17 +78,18 @@ class SweepReport:
             | {"by_length": [group_json(group) for group in self.audit_by_length], "forced": self.forced},
             "encoders": {name: _encoding_json(one) for name, one in self.encoding.items()},
             "spans": self.n_units,
-            "arms": [_arm_json(arm) for arm in found.arms],
+            "arms": [_arm_json(arm, cuts.k) for arm in found.arms],
             "differences": {
                 group: {quantity: _differences_json(one) for quantity, one in quantities.items()}
                 for group, quantities in found.differences.items()
             },
+            "attribution": _attribution_json(found),
             "valid": found.is_valid,
             "unexplained": finite(found.unexplained),
             "longer_units_won": found.longer_units_won,
             "recorded_at": self.recorded_at,
             "hypotheses": [_verdict_json(verdict) for verdict in found.verdicts],
-            "curve": [_arm_json(arm) for arm in found.curve],
+            "curve": [_arm_json(arm, cuts.k) for arm in found.curve],
             "sizes_left_out": list(self.left_out_sizes),
             "work": self.work,
         }
@@ -127,12 +130,38 @@ def _encoding_json(one: Encoding) -> dict[str, Any]:
     }
 
 
-def _arm_json(arm: ArmFindings) -> dict[str, Any]:
+def _attribution_json(found: Findings) -> dict[str, Any]:
+    """Mean recall taken apart, by group and cut; how far the control moved; and what arm B leaves against it."""
+    parts: dict[str, Any] = {}
+    for group in found.differences:
+        recalls = {cut: [arm.estimates[group][cut]["recall"].mean for arm in found.arms] for cut in FAIR_CUTS}
+        parts[group] = {cut: attribute(*means)._asdict() for cut, means in recalls.items()}
+    control = {arm.plan.name: _recall(arm, CONTROL) for arm in found.arms}
+    known = [recall for recall in control.values() if recall is not None]
+    long, level = _recall(found.arms[1], LONG_DOCUMENTS), control["A"]
+    gap = None if level is None or long is None else remaining_gap(level, long)
+    return {"recall": parts, "control_movement": control_movement(known) if known else None, "remaining_gap": gap}
+
+
+def _recall(arm: ArmFindings, group: str) -> float | None:
+    """Mean recall within the budget; None where no question is of the group."""
+    return arm.estimates[group][WITHIN_BUDGET]["recall"].mean if group in arm.estimates else None
+
+
+def _arm_json(arm: ArmFindings, k: int) -> dict[str, Any]:
     means = {
         group: {cut: {metric: finite(one) for metric, one in metrics.items()} for cut, metrics in by_cut.items()}
         for group, by_cut in arm.estimates.items()
     }
-    counts = {"units": arm.n_units, "unit_tokens": arm.unit_tokens, "matched_k": arm.matched_k}
+    counts = {
+        "units": arm.n_units,
+        "unit_tokens": arm.unit_tokens,
+        "matched_k": arm.matched_k,
+        "evidence_tokens": {
+            "at_k": evidence_tokens(k, arm.unit_tokens),
+            "at_matched_k": evidence_tokens(arm.matched_k, arm.unit_tokens),
+        },
+    }
     return {**asdict(arm.plan), **counts, "means": means}
 
 

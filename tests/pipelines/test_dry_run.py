@@ -9,9 +9,17 @@ import pytest
 from mill import prose
 
 from models.errors import SettingsError
+from models.fake_llm import FakeEndpoint
 from pipelines import cli
 from pipelines.config import load_settings
 from pipelines.dry_run import dry_run
+
+
+def answers(prompt):
+    """Every sentence that is shown, said again; a summary or prefix where none is numbered."""
+    lines = [line for line in prompt.text.splitlines() if line.startswith("[")]
+    said = [{"text": line.partition("] ")[2], "sentences": [i]} for i, line in enumerate(lines, 1)]
+    return json.dumps({"propositions": said}) if lines else "This is about the mills of the county."
 
 
 def trial(mill, **settings):
@@ -176,20 +184,67 @@ def test_a_mistake_is_one_line(mill, run, words, part):
     assert (code, out) == (2, "") and err.count("\n") == 1 and part in err
 
 
-def test_a_chunker_that_asks_a_model_is_not_tried(mill):
-    settings = load_settings(None, {"input": [f"{mill.source}/**"], "encoder": "hashing"})
-    chunking = settings.chunking.model_copy(update={"chunker": "oracle"})
+def test_a_chunker_that_encodes_is_not_tried(mill):
     with pytest.raises(SettingsError, match="plan --sample"):
-        dry_run(settings.model_copy(update={"chunking": chunking}), mill.root)
+        trial(mill, chunker="semantic")
 
 
-def test_no_model_is_asked_to_rewrite(mill):
-    mill.write("a.md", "some words")
-    settings = load_settings(None, {"input": [f"{mill.source}/**"], "encoder": "hashing", "rewrite": "context"})
-    with pytest.raises(
-        SettingsError, match="rewrite = 'context' asks a model about every unit, and a dry run asks none"
-    ):
-        dry_run(settings, mill.root)
+@pytest.mark.parametrize("name", ["propositions", "context", "summary"])
+def test_rewriting_is_priced_for_what_has_no_stored_answer(mill, name):
+    with FakeEndpoint(answers) as endpoint:
+        asked = {"rewrite": name, "llm_url": endpoint.url, "llm_revision": "1", "window_tokens": 24}
+        mill.settings = {key: str(value) for key, value in asked.items()}
+        for place in ("Harrow", "Marlow"):
+            mill.write(f"{place}.txt", f"The {place} mill grinds rye. The {place} mill has 24 blades.\n")
+        dry = trial(mill, **asked)
+        assert dry.outcomes["llm_requests"] == 2 and endpoint.n_requests == 0
+        first = figures(dry)
+        assert first["llm_input_tokens"] > 0 and first["llm_output_tokens"] > 0
+        assert dry.policies[0].figures["llm_input_tokens"].mark == "measured"
+
+        mill.run()
+        assert endpoint.n_requests == 2
+        dry = trial(mill, **asked)
+        assert (figures(dry)["llm_input_tokens"], figures(dry)["units"], figures(dry)["usd"]) == (0, 0, 0)
+
+        mill.write("Yarrow.txt", "The Yarrow mill grinds oats. The Yarrow mill has 24 blades.\n")
+        mill.write("Marlow.txt", "The Marlow mill grinds rye. The Marlow mill has 24 blades.\n\n")
+        dry = trial(mill, **asked)
+        # A summary is asked for with the whole text, units with their own sentences.
+        assert dry.outcomes["llm_requests"] == (2 if name == "summary" else 1)
+        assert 0 < figures(dry)["llm_input_tokens"] <= first["llm_input_tokens"]
+        assert endpoint.n_requests == 2
+
+
+def test_answers_that_are_stored_cut_and_others_are_assumed(mill):
+    words = " ".join(f"Sentence number {n} of it is here." for n in range(8))
+    with FakeEndpoint('{"cut_after": [3]}') as endpoint:
+        asked = {"chunker": "llm", "llm_url": endpoint.url, "llm_revision": "1", "window_tokens": 40}
+        asked |= {"accept_recipe_change": True}
+        mill.settings = {key: str(value) for key, value in asked.items()}
+        mill.write("a.txt", words)
+        dry = trial(mill, **asked)
+        assert dry.outcomes["llm_requests"] == 1 and "boundary_fallbacks" not in dry.outcomes
+        assert dry.policies[0].figures["units"].mark == "assumed" and figures(dry)["units"] > 1
+        mill.run()
+        n_requests = endpoint.n_requests
+        edited = {**asked, "overlap_tokens": 8}
+        dry = trial(mill, **edited)
+        assert dry.outcomes["stored_llm_answers"] == 1 and dry.outcomes.get("llm_requests", 0) == 0
+        mill.settings = {key: str(value) for key, value in edited.items()}
+        assert_foretold(dry, mill.run())
+        assert endpoint.n_requests == n_requests
+
+
+def test_without_a_dry_run_the_formulas_stand_beside(mill, run):
+    mill.write("a.txt", prose("a") * 40)
+    words = ["ingest", "--input", mill.source, "--output", mill.root, "--encoder", "hashing"]
+    words += ["--chunker", "fixed", "--window-tokens", "30", "--json"]
+    answer = json.loads(run(*words)[1])
+    planned = answer["planned"]
+    assert planned["units"]["measured"] == answer["units"]["encoded"] and "1 text of" in planned["source"]
+    assert planned["units"]["planned"] == pytest.approx(answer["units"]["encoded"], rel=1)
+    assert "planned" not in json.loads(run(*words)[1])
 
 
 def test_an_encoder_of_stated_facts_runs_nothing(mill, tmp_path):

@@ -117,7 +117,7 @@ def test_the_table_fits_80_columns_and_marks_every_number(run):
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
     table = out.split("\n\n")[1].splitlines()
-    assert len(table) == 2 + 2 * 10
+    assert len(table) == 2 + 2 * 12
     cells = [cell for line in table[2:] for cell in line[17:].split()]
     assert all(cell == "-" or cell[0] in "=*~" for cell in cells)
     assert all(phrase in out for phrase in ("formula", "assumed", "baseline", "2026-11-01"))

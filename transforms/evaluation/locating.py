@@ -1,6 +1,5 @@
 """Where a reference lies in a document as it is now. Quotes are found again after an edit, or counted as lost."""
 
-import re
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -18,7 +17,8 @@ elsewhere than its span says. `lost`: the quote is nowhere. `ambiguous`: it is t
 which one is meant. `document_missing`: there is no such document.
 """
 
-_WORD = re.compile(r"\S+")
+LAST_SPACE = 0x3000
+_SPACES = np.array([point for point in range(LAST_SPACE + 1) if chr(point).isspace()], np.uint32)
 
 
 class Located(NamedTuple):
@@ -40,18 +40,24 @@ class SearchedText:
 
     @cached_property
     def _joined(self) -> str:
-        return " ".join(_WORD.findall(self.text))
+        return " ".join(self.text.split())
 
     @cached_property
+    def _words(self) -> tuple[Numbers, Numbers]:
+        """Where each word begins, in the text and in `_joined`."""
+        points = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        is_word = np.concatenate([[False], ~np.isin(points, _SPACES), [False]])
+        edges = np.flatnonzero(is_word[1:] != is_word[:-1])
+        starts, ends = edges[::2], edges[1::2]
+        return starts, np.cumsum(np.append(0, (ends - starts + 1)[:-1]))[: len(starts)]
+
+    @property
     def _word_starts(self) -> Numbers:
-        """Where each word begins in the text."""
-        return np.fromiter((match.start() for match in _WORD.finditer(self.text)), np.int64)
+        return self._words[0]
 
-    @cached_property
+    @property
     def _joined_starts(self) -> Numbers:
-        """Where each word begins in `_joined`."""
-        spaces = np.fromiter((match.start() for match in re.finditer(" ", self._joined)), np.int64)
-        return np.append(0, spaces + 1)[: len(self._word_starts)]
+        return self._words[1]
 
     def find(self, quote: str, near: int | None = None) -> tuple[list[tuple[int, int]], bool]:
         """The span of `quote`, or none, and whether it is the only one.
@@ -63,6 +69,8 @@ class SearchedText:
         if first < 0:
             return [], False
         last = self._joined.rfind(words)
+        if first == last and (place := self.text.find(words)) >= 0:
+            return [(place, place + len(words))], True
         if first == last or near is None:
             return [self._span(first, len(words))], first == last
         return [self._closest(words, near)], True

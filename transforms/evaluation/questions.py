@@ -36,18 +36,32 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _DECODER = msgspec.json.Decoder(Question)
 
 
-def read_questions(path: str | Path) -> Iterator[tuple[int, Question]]:
+def read_questions(path: str | Path, offset: int = 0, first_line: int = 1) -> Iterator[tuple[int, Question]]:
     """The number of each line, from 1, with its question; blank lines are left out.
 
+    :param offset: byte at which to begin, the start of line `first_line`.
     :raises SettingsError: names the file, the line and what is wrong with it.
     """
+    for number, _, line in _lines(path, offset, first_line):
+        yield number, parse_question(line, f"{path}, line {number}")
+
+
+def question_places(path: str | Path) -> Iterator[tuple[int, int]]:
+    """The number and the byte offset of each line that is not blank, as `read_questions` takes them."""
+    for number, offset, _ in _lines(path, 0, 1):
+        yield number, offset
+
+
+def _lines(path: str | Path, offset: int, first_line: int) -> Iterator[tuple[int, int, bytes]]:
     try:
         with Path(path).open("rb") as stream:
-            number = 0
+            stream.seek(offset)
+            number = first_line - 1
             while line := stream.readline(MAX_LINE_BYTES + 1):
                 number += 1
                 if line.strip():
-                    yield number, parse_question(line, f"{path}, line {number}")
+                    yield number, offset, line
+                offset += len(line)
     except OSError as error:
         raise SettingsError(f"questions file {str(path)!a} cannot be read: {error.strerror}") from error
 

@@ -1,7 +1,7 @@
 """How much of its input an encoder really reads, and what lies beyond that."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,8 +55,8 @@ class Tally:
         if number == len(self._rows):
             self._rows.append([0, 0, 0, 0])
             self._sources.append(source)
-        row, unread = self._rows[number], max(0, n_tokens - self.room_tokens)
-        for place, more in enumerate((1, unread > 0, n_tokens, unread)):
+        row = self._rows[number]
+        for place, more in enumerate(input_counts(n_tokens, self.room_tokens)):
             row[place] += more
 
     def total(self) -> "Group":
@@ -65,11 +65,12 @@ class Tally:
 
     def by_length(self) -> list["Group"]:
         """Groups by tokens of the document, shortest first; empty groups are left out."""
-        table, edges = self._table(), [step * self.room_tokens for step in LENGTH_STEPS]
-        numbers = np.digitize(table[:, 2], edges, right=True)
-        lows, highs = [0, *(edge + 1 for edge in edges)], [*edges, None]
-        names = [f"{low:,} - {high:,}" if high else f"{low:,} and more" for low, high in zip(lows, highs, strict=True)]
-        return [_group(names[number], table[numbers == number]) for number in np.unique(numbers)]
+        table = self._table()
+        numbers = length_numbers(table[:, 2], self.room_tokens)
+        return [
+            _group(_length_name(number, self.room_tokens), table[numbers == number])
+            for number in np.unique(numbers).tolist()
+        ]
 
     def by_source(self) -> list["Group"]:
         """Groups by source, those with the most tokens that are not read first."""
@@ -77,8 +78,7 @@ class Tally:
         table = self._table()
         order = np.argsort(numbers, kind="stable")
         parts = np.split(table[order], np.cumsum(np.bincount(numbers, minlength=len(names)))[:-1])
-        groups = [_group(str(name), part) for name, part in zip(names, parts, strict=True)]
-        return sorted(groups, key=lambda group: (-group.n_unread_tokens, group.name))
+        return _most_unread_first(_group(str(name), part) for name, part in zip(names, parts, strict=True))
 
     def _table(self) -> Numbers:
         return np.array(self._rows, np.int64).reshape(-1, 4)
@@ -108,6 +108,49 @@ class Group:
 
 def _group(name: str, table: Numbers) -> Group:
     return Group(name, len(table), *table.sum(axis=0).tolist())
+
+
+def input_counts(n_tokens: int, room_tokens: int) -> tuple[int, int, int, int]:
+    """Inputs, those over the limit, their tokens, and the tokens that are not read: of one input."""
+    unread = max(0, n_tokens - room_tokens)
+    return 1, int(unread > 0), n_tokens, unread
+
+
+def length_numbers(n_tokens: Numbers, room_tokens: int) -> Numbers:
+    """The group by length of documents of so many tokens, int64 (n,): see `LENGTH_STEPS`."""
+    return np.digitize(n_tokens, [step * room_tokens for step in LENGTH_STEPS], right=True).astype(np.int64)
+
+
+def _length_name(number: int, room_tokens: int) -> str:
+    edges = [step * room_tokens for step in LENGTH_STEPS]
+    low = 0 if number == 0 else edges[number - 1] + 1
+    return f"{low:,} - {edges[number]:,}" if number < len(edges) else f"{low:,} and more"
+
+
+Sums = tuple[int, int, int, int, int]
+"""Documents, inputs, inputs over the limit, tokens, and tokens that are not read."""
+
+
+def groups_of_document(source: str, counts: Sequence[int], room_tokens: int) -> list[tuple[tuple[str, str], Sums]]:
+    """The groups that a document is in, each with what it adds; `counts` are the sums of `input_counts`."""
+    n_inputs, n_over, n_tokens, n_unread = counts
+    sums = (1, n_inputs, n_over, n_tokens, n_unread)
+    number = int(length_numbers(np.array([n_tokens]), room_tokens)[0])
+    return [(("all", ""), sums), (("length", str(number)), sums), (("source", source), sums)]
+
+
+def assembled(sums: Mapping[tuple[str, str], Sums], room_tokens: int) -> tuple["Group", list["Group"], list["Group"]]:
+    """The groups of `Tally` from the sums of what `groups_of_document` says of every document."""
+    lengths = sorted(int(name) for kind, name in sums if kind == "length")
+    return (
+        Group("all", *sums.get(("all", ""), (0, 0, 0, 0, 0))),
+        [Group(_length_name(number, room_tokens), *sums["length", str(number)]) for number in lengths],
+        _most_unread_first(Group(name, *row) for (kind, name), row in sums.items() if kind == "source"),
+    )
+
+
+def _most_unread_first(groups: Iterable["Group"]) -> list["Group"]:
+    return sorted(groups, key=lambda group: (-group.n_unread_tokens, group.name))
 
 
 def _text(letters: list[str], n_words: int) -> str:

@@ -3,7 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from transforms.planning.geometry import gold_score, headroom
+from models.errors import SettingsError
+from transforms.planning.geometry import (
+    coarse_wins_above,
+    coarse_wins_above_limit,
+    distractor_score,
+    distractor_wins_above,
+    gold_score,
+    headroom,
+    pooled_score,
+    pooled_score_limit,
+)
 from transforms.planning.separability import Separation
 from transforms.planning.traits import hits_at_prevalence
 
@@ -16,6 +26,19 @@ LEAST_HEADROOM = 0.2
 LEAST_FACTS = 3.0
 LEAST_ANAPHORA = 0.25
 LEAST_UNMARKED = 0.05
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """What questions say: their mean similarity to the sentence that answers, and to the others of its unit.
+
+    `n_sentences` is the mean number of a unit's sentences, rounded, `n_answers` how many answers were measured.
+    """
+
+    n_answers: int
+    n_sentences: int
+    answer_similarity: float
+    neighbour_similarity: float
 
 
 @dataclass(frozen=True)
@@ -36,13 +59,15 @@ class Traits:
     anaphoric_share: float | None
     separation: Separation | None
     labels: str
+    pooling: Pooling | None = None
 
 
 @dataclass(frozen=True)
 class Advice:
     """A recommendation: what for, what it is, why, and the figures it rests on.
 
-    `policy` is the one of the plan that prices it, `tokens` the choice where that is a number of them.
+    `policy` is the one of the plan that prices it, `tokens` the choice where that is a number of them, and `rewrite`
+    the setting of that name that is worth a trial.
     """
 
     topic: str
@@ -51,6 +76,7 @@ class Advice:
     figures: Mapping[str, float | int | None]
     policy: str | None = None
     tokens: int = 0
+    rewrite: str | None = None
 
 
 def advise_chunker(traits: Traits) -> Advice:
@@ -135,29 +161,32 @@ def advise_overlap(traits: Traits, enough: int, severed: tuple[int, int, int] | 
 def advise_levels(traits: Traits, n_facts: float) -> Advice:
     """Whether matching sentences and serving their passages is worth more vectors."""
     found = _headroom(traits, n_facts)
-    figures = {"facts": n_facts, "rho": traits.rho, "headroom": found}
+    figures = {"facts": n_facts, "rho": traits.rho, "headroom": found, **_pooled(traits)}
     if found is not None and n_facts >= LEAST_FACTS and found >= LEAST_HEADROOM:
-        reason = f"{_facts_text(n_facts, traits)}: match sentences, serve their section"
+        reason = f"{_facts_text(n_facts, traits)}: match sentences, serve their section{_pooled_text(figures)}"
         return Advice("levels", "sentence + section", reason, figures, "sentence + section")
-    return Advice("levels", "one", f"{_facts_text(n_facts, traits)}, {_too_little(n_facts)}", figures)
+    reason = f"{_facts_text(n_facts, traits)}, {_too_little(n_facts)}{_pooled_text(figures)}"
+    return Advice("levels", "one", reason, figures)
 
 
 def advise_propositions(traits: Traits, n_facts: float) -> Advice:
     """Whether rewriting passages as facts can pay."""
     found, anaphora = _headroom(traits, n_facts), traits.anaphoric_share
     figures = {"facts": n_facts, "rho": traits.rho, "headroom": found, "anaphoric_share": anaphora}
+    figures |= _distracted(traits, n_facts)
     mixed = found is not None and n_facts >= LEAST_FACTS and found >= LEAST_HEADROOM
     leaning = anaphora is not None and anaphora >= LEAST_ANAPHORA
     lean = "sentences could not be judged" if anaphora is None else f"{anaphora:.0%} of sentences lean on others"
     facts = _facts_text(n_facts, traits)
     if mixed and leaning:
-        return Advice("propositions", "can pay", f"{facts}, and {lean}: try a sample", figures, "propositions")
+        reason = f"{facts}, and {lean}: try a sample"
+        return Advice("propositions", "can pay", reason, figures, "propositions", rewrite="propositions")
     if mixed:
         reason = f"{facts}, but {lean}: sentence vectors have the same gain for less"
         return Advice("propositions", "hardly", reason, figures, "propositions")
     if leaning:
         reason = f"{lean}, but {facts}: a prefix of context in front of each unit is cheaper"
-        return Advice("propositions", "hardly", reason, figures, "propositions")
+        return Advice("propositions", "hardly", reason, figures, "context prefixes", rewrite="context")
     reason = f"{facts}, {_too_little(n_facts)}, and {lean}"
     return Advice("propositions", "cannot pay", reason, figures, "propositions")
 
@@ -180,6 +209,49 @@ def advise_llm_boundaries(traits: Traits) -> Advice:
 def _headroom(traits: Traits, n_facts: float) -> float | None:
     m = max(1, round(n_facts))
     return None if traits.rho is None or traits.rho < 0 else headroom(m, min(1.0, traits.rho))
+
+
+def _pooled(traits: Traits) -> dict[str, float | int | None]:
+    """Scores of a unit as pooled from its sentences, for questions as they were measured; none where they are not."""
+    names = ("pooled_score", "pooled_score_limit", "coarse_wins_above", "coarse_wins_above_limit")
+    found, rho = traits.pooling, traits.rho
+    if found is None or rho is None:
+        return {}
+    n, a, b = found.n_sentences, found.answer_similarity, found.neighbour_similarity
+    measured = {"sentences": n, "answers": found.n_answers, "answer_similarity": a, "neighbour_similarity": b}
+    try:
+        scores = (pooled_score(n, a, b, rho), pooled_score_limit(b, rho))
+        edges = (coarse_wins_above(n, a, rho), coarse_wins_above_limit(a, rho))
+    except SettingsError:  # similarities that no vectors have together, as means over passages may be
+        return {**measured, **dict.fromkeys(names)}
+    return {**measured, **dict(zip(names, (*scores, *edges), strict=True))}
+
+
+def _pooled_text(figures: Mapping[str, float | int | None]) -> str:
+    score, edge = figures.get("pooled_score"), figures.get("coarse_wins_above")
+    if score is None or edge is None:
+        return ""
+    a, b, n = (figures[name] for name in ("answer_similarity", "neighbour_similarity", "sentences"))
+    wins = "more" if score > (a or 0.0) else "less"
+    return (
+        f". Questions meet the answering sentence at a = {a:.2f} and its neighbours at b = {b:.2f}: a unit of {n} "
+        f"scores {score:.2f}, {wins} than the sentence, which loses where b is above {edge:.2f} (idealised)"
+    )
+
+
+def _distracted(traits: Traits, n_facts: float) -> dict[str, float | int | None]:
+    """From which similarity a passage of merely near facts beats the right one, and its score at the measured one."""
+    m, rho = max(1, round(n_facts)), traits.rho
+    if rho is None or rho < 0:
+        return {}
+    figures: dict[str, float | int | None] = {"distractor_wins_above": distractor_wins_above(m, min(1.0, rho))}
+    if traits.pooling is not None:
+        try:
+            score = distractor_score(m, traits.pooling.neighbour_similarity, min(1.0, rho))
+        except SettingsError:
+            score = None
+        figures["distractor_score"] = score
+    return figures
 
 
 def _too_little(n_facts: float) -> str:

@@ -6,6 +6,7 @@ import msgspec
 
 from models.facts import EncoderFacts
 from models.prices import Assumptions
+from transforms.planning.counts import units_of_size
 from transforms.planning.figures import Mark
 from transforms.planning.lengths import Lengths
 from transforms.planning.work import EncoderPass, even_pass, fixed_pass
@@ -96,7 +97,7 @@ def _packed(
 
 def _level(level: str, n_documents: float, n_tokens: float, facts: EncoderFacts, assumed: Assumptions) -> EncoderPass:
     size = min(float(getattr(assumed, f"tokens_per_{level}")), float(facts.room_tokens))
-    n_units = max(n_documents, n_tokens / size)
+    n_units = max(n_documents, units_of_size(n_tokens, size))
     is_sentence = level == "sentence"
     slots = assumed.slots_per_sentence if is_sentence else size + facts.overhead_tokens
     unevenness = assumed.sentence_unevenness if is_sentence else assumed.unit_unevenness

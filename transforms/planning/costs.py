@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from models.facts import EncoderFacts
-from models.flops import attention_flops, decoding_flops, device_seconds, encoding_flops
+from models.flops import attention_flops, device_seconds, encoding_flops, generation_flops
 from models.prices import SECONDS_PER_HOUR, Prices, device_usd, token_usd
 from transforms.indexing.recipe import code_bytes, n_lists
 from transforms.planning.figures import Figure, Mark, weakest
@@ -74,7 +74,8 @@ def _counts(work: PolicyWork) -> Iterator[tuple[str, Figure]]:
     llm = work.llm
     read, written = (llm.input_tokens, llm.output_tokens) if llm else (0.0, 0.0)
     mark: Mark = "assumed" if llm else "formula"
-    yield "llm_input_tokens", Figure(read, "tokens", mark, llm.input_basis if llm else "no LLM")
+    read_mark: Mark = llm.input_mark if llm else "formula"
+    yield "llm_input_tokens", Figure(read, "tokens", read_mark, llm.input_basis if llm else "no LLM")
     yield "llm_output_tokens", Figure(written, "tokens", mark, llm.output_basis if llm else "no LLM")
 
 
@@ -99,7 +100,7 @@ def llm_flops(work: PolicyWork, prices: Prices) -> tuple[float, float]:
     llm, calls = prices.llm, work.llm
     if calls is None:
         return 0.0, 0.0
-    flop = encoding_flops(llm.parameters, calls.input_tokens) + decoding_flops(llm.parameters, calls.output_tokens)
+    flop = generation_flops(llm.parameters, calls.input_tokens, calls.output_tokens)
     return flop, attention_flops(calls.pairs, llm.hidden_size, llm.layers)
 
 

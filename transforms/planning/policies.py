@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from models.facts import EncoderFacts
 from models.prices import Assumptions
 from transforms.planning.corpus import CorpusPasses
-from transforms.planning.counts import detection_tokens, rewriting_tokens
+from transforms.planning.counts import corpus_tokens, detection_tokens, rewriting_tokens, semantic_tokens
 from transforms.planning.work import EncoderPass, LlmCalls, PolicyWork, even_pass
 
 Build = Callable[[CorpusPasses, EncoderFacts, Assumptions], PolicyWork]
@@ -44,7 +44,8 @@ def _semantic_windows(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assump
     edges = min(sentences.content_tokens, b * (b + 1) * _mean(sentences) * corpus.n_documents)
     n_tokens = detection_tokens(sentences.content_tokens, b, edges)
     slots = (2 * b + 1) * (sentences.padded_slots / sentences.n_inputs if sentences.n_inputs else 0.0)
-    basis = f"sentences with {b} neighbours each side: (2 b + 1) T less the edges"
+    with_units = semantic_tokens(1, b)
+    basis = f"sentences with {b} neighbours each side: (2 b + 1) T less the edges; {with_units} T with the units"
     windows = even_pass(
         sentences.n_inputs, n_tokens, slots, facts.overhead_tokens, basis, sentences.mark, sentences.mark
     )
@@ -62,13 +63,13 @@ def _semantic_units(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumpti
 def _pic(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
     sentences, n_documents = corpus.passes["sentence"], corpus.n_documents
     summaries = even_pass(
-        n_documents, n_documents * assumed.summary_tokens, assumed.summary_tokens + facts.overhead_tokens,
+        n_documents, corpus_tokens(n_documents, assumed.summary_tokens), assumed.summary_tokens + facts.overhead_tokens,
         facts.overhead_tokens, f"a summary of {assumed.summary_tokens:g} tokens for each document",
     )  # fmt: skip
     llm = LlmCalls(
         n_documents,
         rewriting_tokens(n_documents, assumed.instruction_tokens, corpus.n_tokens / n_documents),
-        n_documents * assumed.summary_tokens,
+        corpus_tokens(n_documents, assumed.summary_tokens),
         f"{FULL_READ}, an instruction of {assumed.instruction_tokens:g} tokens for each document",
         summaries.basis,
     )
@@ -112,6 +113,42 @@ def _propositions(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumption
     return PolicyWork("propositions", meaning, (units,), (), llm)
 
 
+def _prefixes(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
+    """Contextual retrieval: the model reads each unit with what stands around it, and the encoder both."""
+    passages, n_written = corpus.passes["structural"], corpus.passes["structural"].n_inputs * assumed.prefix_tokens
+    basis = f"prefixes assumed to have {assumed.prefix_tokens:g} tokens"
+    units = even_pass(
+        passages.n_inputs, passages.content_tokens, facts.max_input_tokens,
+        passages.tokens / passages.n_inputs - _mean(passages) + assumed.prefix_tokens if passages.n_inputs else 0.0,
+        f"{passages.basis}; {basis}", unevenness=assumed.unit_unevenness, content_mark=passages.content_mark,
+    )  # fmt: skip
+    shown = _mean(passages) + assumed.shown_tokens
+    llm = LlmCalls(
+        passages.n_inputs,
+        rewriting_tokens(passages.n_inputs, assumed.instruction_tokens, shown),
+        n_written,
+        f"every structural unit with {assumed.shown_tokens:g} tokens around it, an instruction of "
+        f"{assumed.instruction_tokens:g} for each",
+        basis,
+    )
+    meaning = "an LLM writes a sentence of context in front of what the encoder reads of each structural unit"
+    return PolicyWork("context prefixes", meaning, (units,), (), llm)
+
+
+def _summaries(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
+    n_documents, overhead = corpus.n_documents, facts.overhead_tokens
+    n_written, basis = (
+        corpus_tokens(n_documents, assumed.summary_tokens),
+        f"summaries assumed to have {assumed.summary_tokens:g} tokens",
+    )
+    summaries = even_pass(n_documents, n_written, assumed.summary_tokens + overhead, overhead, basis)
+    read = rewriting_tokens(n_documents, assumed.instruction_tokens, corpus.n_tokens / n_documents)
+    instruction = f"{FULL_READ}, an instruction of {assumed.instruction_tokens:g} tokens for each document"
+    llm = LlmCalls(n_documents, read, n_written, instruction, basis)
+    meaning = "structural units, and one more for each document: an LLM's summary"
+    return PolicyWork("summaries", meaning, (corpus.passes["structural"], summaries), (), llm)
+
+
 def _levels(*levels: str) -> Build:
     def build(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
         meaning = f"a vector for each {', '.join(levels)}"
@@ -131,6 +168,8 @@ POLICIES: Mapping[str, Build] = {
     "PIC": _pic,
     "LLM boundaries": _llm_boundaries,
     "propositions": _propositions,
+    "context prefixes": _prefixes,
+    "summaries": _summaries,
 }
 
 

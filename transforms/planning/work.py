@@ -30,13 +30,17 @@ class EncoderPass(msgspec.Struct, frozen=True):
 
 
 class LlmCalls(msgspec.Struct, frozen=True):
-    """Completions: how many, what they read and write, and the pairs of tokens that attention compares."""
+    """Completions: how many, what they read and write, and the pairs of tokens that attention compares.
+
+    `input_mark` says how what they read is known; what they write is always assumed.
+    """
 
     n_calls: float
     input_tokens: float
     output_tokens: float
     input_basis: str
     output_basis: str
+    input_mark: Mark = "assumed"
 
     @property
     def pairs(self) -> float:

@@ -7,6 +7,8 @@ from pipelines import cli
 from pipelines.advise import advise, measuring
 from pipelines.config import load_settings
 from pipelines.evaluation import evaluate
+from transforms.planning import advice
+from transforms.planning.geometry import pooled_score
 
 HASHING = {"encoder": "hashing", "hashing_dimension": "512"}
 
@@ -70,6 +72,29 @@ def test_the_settings_file_does_what_the_report_says(ask, corpus, questions, tmp
     assert window.figures["units"] == found.arms[0].description["n_units"]
     with pytest.raises(SettingsError, match="exists"):
         ask(questions, str(file))
+
+
+def test_questions_say_how_near_answers_and_their_neighbours_are(ask, questions):
+    report = ask(questions)
+    found = report.traits.pooling
+    assert found.n_answers == 10 and found.n_sentences > 1
+    levels = next(one for one in report.advice if one.topic == "levels").figures
+    assert levels["pooled_score"] == pooled_score(
+        found.n_sentences, found.answer_similarity, found.neighbour_similarity, report.traits.rho
+    )
+    assert "distractor_wins_above" in next(one for one in report.advice if one.topic == "propositions").figures
+    assert ask().traits.pooling is None
+
+
+@pytest.mark.parametrize("has_llm", [True, False])
+def test_a_rewriting_worth_a_trial_is_in_the_file(ask, tmp_path, monkeypatch, has_llm):
+    monkeypatch.setattr(advice, "LEAST_ANAPHORA", 0.0)
+    file = tmp_path / "advised.toml"
+    report = ask(None, str(file), **({"llm_url": "http://localhost:1/v1", "llm_revision": "1"} if has_llm else {}))
+    chosen = next(one.rewrite for one in report.advice if one.topic == "propositions")
+    assert chosen in ("propositions", "context")
+    assert load_settings(file).rewriting.rewrite == (chosen if has_llm else "none")
+    assert f'rewrite = "{chosen}"' in file.read_text()
 
 
 def test_without_questions_answers_are_sentences(ask):

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from models.errors import SettingsError
-from transforms.evaluation.locating import SearchedText, locate
+from transforms.evaluation.locating import LAST_SPACE, SearchedText, locate
 from transforms.evaluation.questions import Reference
 
 TEXT = "One two three.\n\nFour  two\tfive. Six\u00a0seven."
@@ -71,3 +71,15 @@ def test_a_span_outside_the_document_is_refused():
 
 def test_an_empty_document_has_no_quote():
     assert found("a", "") == (0, 0, "lost") == found("a", " \n", start=0, end=1)
+
+
+def test_no_white_space_is_missed():
+    assert not any(chr(point).isspace() for point in range(LAST_SPACE + 1, 0x110000))
+
+
+@given(st.text(alphabet="ab \n\u3000\U0001f600", max_size=40))
+def test_words_begin_where_splitting_says(text):
+    words, searched = text.split(), SearchedText(text)
+    for word, start in zip(words, searched._word_starts.tolist(), strict=True):
+        assert text[start : start + len(word)] == word
+    assert [searched._joined[at] for at in searched._joined_starts.tolist()] == [word[0] for word in words]

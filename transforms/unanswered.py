@@ -1,0 +1,155 @@
+"""What contents come to for which a language model would be asked: units, tokens and answers that nobody has yet."""
+
+from collections.abc import Mapping
+from math import ceil
+
+from models.facts import EncoderFacts
+from models.prices import Assumptions
+from transforms.context import RunContext
+from transforms.cutting import Row
+from transforms.elements import CHUNK
+from transforms.planning.work import EncoderPass, LlmCalls, even_pass
+from transforms.rewriting import boundaries, prefixes, propositions, summaries
+from transforms.rewriting.tried import TriedAsking
+
+CUT_STAGES = {"llm": boundaries.STAGE, "pic": summaries.STAGE}
+"""The stage at which a chunker asks."""
+
+
+class Unanswered:
+    """Takes the units of contents that were cut without the answers they need, and assumes what those will change."""
+
+    def __init__(self, context: RunContext, asking: TriedAsking, facts: EncoderFacts, assumed: Assumptions) -> None:
+        self._context, self._asking, self._facts, self._assumed = context, asking, facts, assumed
+        self._n_uncut = self._uncut_tokens = 0
+        self._n_passages = self._passage_tokens = 0
+        self._n_summarised = 0
+
+    def take(self, content_id: str, rows: list[Row]) -> list[Row]:
+        """The rows of a content that are known as they are: none where its cuts are not."""
+        chunks = [row for row in rows if row["level"] == CHUNK]
+        n_tokens = sum(int(str(row["n_tokens"])) for row in chunks)
+        rewrite, chunker = self._context.rewriting.rewrite, self._context.chunking.chunker
+        stages = {"propositions": propositions.STAGE, "context": prefixes.STAGE, "summary": summaries.STAGE}
+        if rewrite != "none" and self._is_asked(stages[rewrite], content_id):
+            self._n_summarised += rewrite == "summary"
+            self._n_passages += len(chunks)
+            self._passage_tokens += n_tokens
+            # A prefix changes what is read of a unit; a passage of propositions is not read at all.
+            needed = {"context": True, "propositions": False}
+            if rewrite in needed:
+                rows = [{**row, "needs_vector": needed[rewrite]} if row["level"] == CHUNK else row for row in rows]
+        if chunker in CUT_STAGES and self._is_asked(CUT_STAGES[chunker], content_id):
+            self._n_uncut += 1
+            self._uncut_tokens += n_tokens
+            return []
+        return rows
+
+    @property
+    def n_units(self) -> int:
+        """Units that are assumed."""
+        return ceil(sum(part.n_inputs for part in self.passes()))
+
+    @property
+    def n_requests(self) -> int:
+        """Requests that have no answer yet."""
+        return sum(self._asking.n_requests.values())
+
+    @property
+    def n_stored(self) -> int:
+        """Stored answers that were found."""
+        return self._asking.stored["requests"]
+
+    def passes(self) -> tuple[EncoderPass, ...]:
+        """What the encoder would read of the units that are assumed; none that is empty."""
+        return tuple(part for part in (self._uncut(), self._written()) if part.tokens)
+
+    def detection(self) -> tuple[EncoderPass, ...]:
+        """What PIC would have the encoder read to find cuts: each sentence, and a summary for each document."""
+        if self._context.chunking.chunker != "pic" or not self._n_uncut:
+            return ()
+        assumed, overhead = self._assumed, self._facts.overhead_tokens
+        n_sentences = max(self._n_uncut, self._uncut_tokens / assumed.tokens_per_sentence)
+        basis = f"sentences assumed to have {assumed.tokens_per_sentence:g} tokens, and a summary for each document"
+        n_tokens = self._uncut_tokens + self._n_uncut * assumed.summary_tokens
+        n_inputs = n_sentences + self._n_uncut
+        return (even_pass(n_inputs, n_tokens, assumed.slots_per_sentence, overhead, basis),)
+
+    def calls(self) -> LlmCalls | None:
+        """The requests without an answer; None where there are none."""
+        asking = self._asking
+        if not self.n_requests:
+            return None
+        written = self._answer_tokens()
+        return LlmCalls(
+            self.n_requests,
+            sum(asking.input_tokens.values()),
+            sum(written[stage] * n for stage, n in asking.n_requests.items()),
+            "the requests themselves, stored ones left out; a second round would come on top",
+            "answers of assumed length, stored ones left out",
+            input_mark="measured",
+        )
+
+    def all_calls(self) -> LlmCalls | None:
+        """The same with those that are stored."""
+        stored, ahead = self._asking.stored, self.calls() or LlmCalls(0, 0, 0, "", "")
+        n_calls = stored["requests"] + ahead.n_calls
+        if not n_calls:
+            return None
+        basis = "requests and stored answers of what this run cuts; those of what it leaves as it is are not counted"
+        read, written = ahead.input_tokens + stored["input_tokens"], ahead.output_tokens + stored["output_tokens"]
+        return LlmCalls(n_calls, read, written, basis, basis)
+
+    def _is_asked(self, stage: str, content_id: str) -> bool:
+        return content_id in self._asking.owners.get(stage, ())
+
+    def _uncut(self) -> EncoderPass:
+        """Units of contents whose cuts are not known; they tile the text."""
+        facts, assumed, n_tokens = self._facts, self._assumed, self._uncut_tokens
+        if self._context.chunking.chunker == "pic":
+            n_units = n_tokens / assumed.tokens_per_sentence / assumed.pic_sentences_per_run
+            basis = f"runs assumed to have {assumed.pic_sentences_per_run:g} sentences"
+        else:
+            n_units = n_tokens / (assumed.boundary_fill * self._window)
+            basis = f"units assumed to fill {assumed.boundary_fill:.0%} of {self._window} tokens"
+        n_units = max(self._n_uncut, n_units)
+        return even_pass(
+            n_units, n_tokens, facts.max_input_tokens, facts.overhead_tokens, basis, content_mark="measured",
+            unevenness=assumed.unit_unevenness,
+        )  # fmt: skip
+
+    def _written(self) -> EncoderPass:
+        """What the model would write for the encoder to read, beside the units themselves."""
+        assumed, overhead, rewrite = self._assumed, self._facts.overhead_tokens, self._context.rewriting.rewrite
+        if rewrite == "propositions":
+            n_tokens = self._passage_tokens * assumed.proposition_tokens_per_passage_token
+            n_units = max(self._n_passages, n_tokens / assumed.tokens_per_proposition)
+            basis = f"facts assumed to have {assumed.tokens_per_proposition:g} tokens; their passages are not read"
+            return even_pass(n_units, n_tokens, assumed.slots_per_sentence, overhead, basis)
+        if rewrite == "summary":
+            n_tokens, n = self._n_summarised * assumed.summary_tokens, self._n_summarised
+            basis = f"summaries assumed to have {assumed.summary_tokens:g} tokens"
+            return even_pass(n, n_tokens, assumed.summary_tokens + overhead, overhead, basis)
+        n_tokens = self._asking.n_requests[prefixes.STAGE] * self._prefix_tokens
+        basis = f"prefixes assumed to have {self._prefix_tokens:g} tokens, in front of units that are counted"
+        return EncoderPass(0, 0, n_tokens, 0, n_tokens, "assumed", basis, "measured")
+
+    def _answer_tokens(self) -> Mapping[str, float]:
+        """Tokens of one answer, by stage."""
+        assumed, n_requests = self._assumed, self._asking.n_requests
+        n_cuts = self._uncut().n_inputs / max(1, n_requests[boundaries.STAGE])
+        facts = self._passage_tokens / max(1, n_requests[propositions.STAGE])
+        return {
+            boundaries.STAGE: n_cuts * assumed.boundary_answer_tokens_per_cut,
+            propositions.STAGE: facts * assumed.proposition_tokens_per_passage_token,
+            prefixes.STAGE: self._prefix_tokens,
+            summaries.STAGE: assumed.summary_tokens,
+        }
+
+    @property
+    def _prefix_tokens(self) -> float:
+        return min(self._assumed.prefix_tokens, float(self._context.rewriting.max_prefix_tokens))
+
+    @property
+    def _window(self) -> int:
+        return self._context.chunking.window_tokens or self._facts.room_tokens
