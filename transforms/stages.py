@@ -284,10 +284,8 @@ class EncodeUnits(beam.PTransform):
     context: RunContext
 
     def expand(self, items: PCollection[Any]) -> Any:
-        # Beam's module imports torch, five CPU seconds that workers of other stages need not pay.
-        from apache_beam.ml.inference.base import RunInference
-
         from transforms.embedding import EncoderHandler
+        from transforms.inference import RunInference
 
         chosen = self.context.encoder
         hints = resource_hints(chosen.encoder_accelerator, chosen.encoder_min_ram_gb)
