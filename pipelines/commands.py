@@ -131,7 +131,9 @@ def verify(arguments: argparse.Namespace) -> Outcome:
 
     store = _store(arguments.root)
     faults = [msgspec.to_builtins(fault) for fault in find_faults(store, arguments.version)]
-    version = arguments.version if faults else _manifest(store, arguments.version).version
+    version = arguments.version or _current_version(store)
+    if version is None and not faults:
+        raise _no_index(store)
     payload = {"version": version, "sound": not faults, "faults": faults}
     return Outcome(payload, partial(views.show_faults, payload), exit_code=1 if faults else 0)
 

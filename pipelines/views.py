@@ -88,8 +88,8 @@ def show_faults(payload: Mapping[str, Any], console: "Console") -> None:
     """Each fault on a line of its own, or that there is none."""
     for fault in payload["faults"]:
         console.print(safe(f"{fault['path']}: {fault['problem']}"), soft_wrap=True)
-    name = safe(payload["version"] or "current")
-    console.print(f"version {name}: {'sound' if payload['sound'] else _faults(payload['faults'])}", soft_wrap=True)
+    name = f"version {safe(payload['version'])}" if payload["version"] else "the current version"
+    console.print(f"{name}: {'sound' if payload['sound'] else _faults(payload['faults'])}", soft_wrap=True)
 
 
 def show_removed(payload: Mapping[str, Any], console: "Console") -> None:
