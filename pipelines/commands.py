@@ -59,7 +59,10 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
         raise SettingsError("--prices and --turnover are for --dry-run; leave them out or add it")
     from pipelines.ingest import run_ingest
     from pipelines.planned import read_planned
+    from transforms.listing import reaches_into
 
+    if reaches_into(settings.reading.input, arguments.output):
+        complain(f"{arguments.output} lies within the input; what is in it is the index, and is not read")
     planned = read_planned(arguments.planned) if arguments.planned is not None else None
     done = run_ingest(settings, arguments.output, beam_args, watch_progress)
     report = done.to_json() | ({"planned": planned.beside(done)} if planned else {})
