@@ -255,10 +255,8 @@ class _CutUnits(beam.DoFn):
 
 
 def _by_asking(context: RunContext) -> beam.PTransform[Any, Any]:
-    # Imported here, as for the encoder.
-    from apache_beam.ml.inference.base import RunInference
-
     from transforms.cutting_by_asking import LlmHandler
+    from transforms.inference import RunInference
 
     return RunInference(LlmHandler(context))
 
@@ -267,6 +265,7 @@ def _sort_cut(results: Iterable[Any]) -> Iterator[Any]:
     for result in results:
         match result:
             case Note():
+                _count("cut", result.outcome, result.count)
                 yield TaggedOutput(NOTES, result)
             case Failure():
                 yield TaggedOutput(FAILURES, result)

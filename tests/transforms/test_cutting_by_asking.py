@@ -5,7 +5,7 @@ from collections import Counter
 
 import apache_beam as beam
 import pytest
-from apache_beam.ml.inference.base import RunInference
+from transforms.inference import RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that
 from hand_mill import HandMill
