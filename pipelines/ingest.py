@@ -48,7 +48,7 @@ class IngestReport(msgspec.Struct, frozen=True):
     seconds: dict[str, float]
     outcomes: dict[str, int]
     llm: dict[str, float] = {}
-    over_limit: dict[str, float] = {"units": 0, "inputs": 0, "share": 0.0}
+    over_limit: dict[str, float] = msgspec.field(default_factory=lambda: over_limit_share({}, {}))
 
     def to_json(self) -> dict[str, Any]:
         """The documented keys of `corpusmill ingest --json`."""
