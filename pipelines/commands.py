@@ -57,7 +57,10 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
         raise SettingsError("--prices and --turnover are for --dry-run; leave them out or add it")
     from pipelines.ingest import run_ingest
     from pipelines.planned import planned_by_counts, read_planned
+    from transforms.listing import reaches_into
 
+    if reaches_into(settings.reading.input, arguments.output):
+        complain(f"{arguments.output} lies within the input; what is in it is the index, and is not read")
     planned = read_planned(arguments.planned) if arguments.planned is not None else None
     done = run_ingest(settings, arguments.output, beam_args, watch_progress)
     if planned is None and done.ahead is not None:
@@ -150,7 +153,9 @@ def verify(arguments: argparse.Namespace) -> Outcome:
 
     store = _store(arguments.root)
     faults = [msgspec.to_builtins(fault) for fault in find_faults(store, arguments.version)]
-    version = arguments.version if faults else _manifest(store, arguments.version).version
+    version = arguments.version or _current_version(store)
+    if version is None and not faults:
+        raise _no_index(store)
     payload = {"version": version, "sound": not faults, "faults": faults}
     return Outcome(payload, partial(views.show_faults, payload), exit_code=1 if faults else 0)
 

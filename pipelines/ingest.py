@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -38,6 +38,7 @@ class IngestReport(msgspec.Struct, frozen=True):
     """What a run came to. `seconds` are CPU seconds of each stage over all workers, and `wall` of the whole run.
 
     `ahead` is what the run knew of its work before it cut anything; None where it found nothing to do.
+    `over_limit` is as `over_limit_share` makes it.
     """
 
     version: str
@@ -50,6 +51,7 @@ class IngestReport(msgspec.Struct, frozen=True):
     outcomes: dict[str, int]
     llm: dict[str, float] = {}
     ahead: WorkAhead | None = None
+    over_limit: dict[str, float] = msgspec.field(default_factory=lambda: over_limit_share({}, {}))
 
     def to_json(self) -> dict[str, Any]:
         """The documented keys of `corpusmill ingest --json`."""
@@ -86,6 +88,19 @@ def run_ingest(
         ahead = read_work_ahead(context)
         _sweep(store, outcome.settled_runs)
     return _report(outcome, started, ahead)
+
+
+def over_limit_share(outcomes: Mapping[str, int], units: Mapping[str, int]) -> dict[str, float]:
+    """`units` over the encoder's limit before the cap split them, `inputs` whose end it did not read, and their share.
+
+    The share is of the units that the run cut. Of what was cut here only units are over the limit, which are split.
+
+    >>> over_limit_share({"over_limit_units": 3}, {"total": 90, "encoded": 8, "reused": 4})
+    {'units': 3, 'inputs': 0, 'share': 0.25}
+    """
+    n_units, n_inputs = outcomes.get("over_limit_units", 0), outcomes.get("over_limit_inputs", 0)
+    n_cut = units.get("encoded", 0) + units.get("reused", 0)
+    return {"units": n_units, "inputs": n_inputs, "share": min(1.0, (n_units + n_inputs) / n_cut) if n_cut else 0.0}
 
 
 def local_root(root: str) -> str:
@@ -169,4 +184,5 @@ def _report(outcome: Outcome, started: float, ahead: WorkAhead | None) -> Ingest
         outcome.version, outcome.published, outcome.documents, outcome.units, outcome.tokens,
         outcome.flops + outcome.detection_flops + outcome.llm_flops, seconds, outcome.outcomes, outcome.llm,
         ahead,
+        over_limit_share(outcome.outcomes, outcome.units),
     )  # fmt: skip

@@ -28,6 +28,7 @@ def show_report(report: Mapping[str, Any], root: str, console: "Console") -> Non
         ("", f"{documents['deleted']:,} deleted"),
         *outcome_pairs(report["outcomes"]),
         ("units", counts_in_words(report["units"])),
+        ("over limit", _over_limit(report["over_limit"])),
         ("tokens", counts_in_words(_without_unused_llm(report["tokens"]))),
         *llm_pairs(report["llm"]),
         ("FLOPs", f"{report['flops']:.3g}"),
@@ -88,8 +89,8 @@ def show_faults(payload: Mapping[str, Any], console: "Console") -> None:
     """Each fault on a line of its own, or that there is none."""
     for fault in payload["faults"]:
         console.print(safe(f"{fault['path']}: {fault['problem']}"), soft_wrap=True)
-    name = safe(payload["version"] or "current")
-    console.print(f"version {name}: {'sound' if payload['sound'] else _faults(payload['faults'])}", soft_wrap=True)
+    name = f"version {safe(payload['version'])}" if payload["version"] else "the current version"
+    console.print(f"{name}: {'sound' if payload['sound'] else _faults(payload['faults'])}", soft_wrap=True)
 
 
 def show_removed(payload: Mapping[str, Any], console: "Console") -> None:
@@ -198,6 +199,10 @@ def llm_pairs(llm: Mapping[str, float]) -> list[tuple[str, str]]:
         f"{llm[name]:,.0f} {name.replace('_', ' ')}" for name in ("answers", "retries", "wasted_tokens")
     )
     return [("LLM", f"{counted}, busy {llm['busy_seconds']:.1f} s, {llm['usd']:.4f} USD")]
+
+
+def _over_limit(over: Mapping[str, float]) -> str:
+    return f"{over['share']:.1%} of units: {over['units']:,} were split, {over['inputs']:,} were not read to their end"
 
 
 def _without_unused_llm(tokens: Mapping[str, int]) -> dict[str, int]:

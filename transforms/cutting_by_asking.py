@@ -6,11 +6,10 @@ What crosses to the model is the address of a work item's contents; the dialogue
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from apache_beam.ml.inference.base import ModelHandler
-
 from transforms.context import RunContext
 from transforms.cutters import CuttingTools
 from transforms.cutting import Keyed, cut_item
+from transforms.inference import ModelHandler
 from transforms.records import Record, WorkItem
 
 CutItem = list[Record | Keyed]

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from apache_beam.ml.inference.base import ModelHandler
 
 from models.encoder import Encoded, Encoder, load_encoder
 from models.flops import attention_flops, bidirectional_pairs, encoding_flops
@@ -16,6 +15,7 @@ from models.settings import EncoderSettings
 from transforms.attempts import note_attempt
 from transforms.context import RunContext
 from transforms.elements import Unit
+from transforms.inference import ModelHandler
 from transforms.recipes import fingerprint
 from transforms.records import EncodeItem, Failure, Note, VectorsWritten
 from transforms.scratch import read_rows

@@ -1,5 +1,6 @@
 """Which objects match the patterns, with the stamps that tell whether an object changed."""
 
+import functools
 import itertools
 import os
 import re
@@ -95,8 +96,30 @@ def _escape(path: str) -> str:
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)
 
 
+def reaches_into(patterns: Iterable[str], folder: str) -> bool:
+    """Whether a pattern goes through all folders below one that holds `folder`, or is below it itself."""
+    for pattern in map(_as_pattern, patterns):
+        if _lies_in(folder, _fixed_folder(pattern)) and "**" in pattern:
+            return True
+        if _lies_in(_fixed_folder(pattern), folder):
+            return True
+    return False
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    """Whether `path` is `folder` or below it, by whichever links they are named."""
+    if "://" in path or "://" in folder:
+        return f"{path}/".startswith(folder.rstrip("/") + "/")
+    return f"{_real(path)}/".startswith(_real(folder).rstrip("/") + "/")
+
+
+@functools.lru_cache(maxsize=4096)
+def _real(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
 def _is_wanted(path: str, pattern: str, exclude: str) -> bool:
-    if exclude and path.startswith(exclude.rstrip("/") + "/"):
+    if exclude and _lies_in(path.rsplit("/", 1)[0], exclude):
         return False
     if os.path.isdir(path):
         return False

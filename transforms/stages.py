@@ -255,10 +255,8 @@ class _CutUnits(beam.DoFn):
 
 
 def _by_asking(context: RunContext) -> beam.PTransform[Any, Any]:
-    # Imported here, as for the encoder.
-    from apache_beam.ml.inference.base import RunInference
-
     from transforms.cutting_by_asking import LlmHandler
+    from transforms.inference import RunInference
 
     return RunInference(LlmHandler(context))
 
@@ -267,6 +265,7 @@ def _sort_cut(results: Iterable[Any]) -> Iterator[Any]:
     for result in results:
         match result:
             case Note():
+                _count("cut", result.outcome, result.count)
                 yield TaggedOutput(NOTES, result)
             case Failure():
                 yield TaggedOutput(FAILURES, result)
@@ -284,10 +283,8 @@ class EncodeUnits(beam.PTransform):
     context: RunContext
 
     def expand(self, items: PCollection[Any]) -> Any:
-        # Beam's module imports torch, five CPU seconds that workers of other stages need not pay.
-        from apache_beam.ml.inference.base import RunInference
-
         from transforms.embedding import EncoderHandler
+        from transforms.inference import RunInference
 
         chosen = self.context.encoder
         hints = resource_hints(chosen.encoder_accelerator, chosen.encoder_min_ram_gb)

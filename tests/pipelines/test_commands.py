@@ -138,5 +138,6 @@ def test_verify_names_the_file_at_fault(run, root):
     damaged.write_bytes(damaged.read_bytes().replace(b"run-v2", b"run-v3"))
     faults = answer(run, "verify", root, code=1)["faults"]
     assert [fault["path"] for fault in faults] == ["versions/v2/manifest.json"]
+    assert "version v2: 1 fault\n" in run("verify", root)[1]
     code, out, _ = run("verify", root)
     assert code == 1 and "versions/v2/manifest.json" in out and out.endswith("1 fault\n")

@@ -19,6 +19,16 @@ def test_unchanged_corpus_encodes_nothing_and_publishes_nothing(turned):
     assert report.units["encoded"] == 0
 
 
+def test_each_run_states_what_was_over_the_limit(mill):
+    nothing = {"units": 0, "inputs": 0, "share": 0.0}
+    mill.write("long.txt", "word " * 60)
+    assert mill.run(window_tokens=None).over_limit == nothing
+    mill.settings = {"max_input_tokens": 30, "window_tokens": 60, "budget_tokenizer": "tiktoken:cl100k_base"}
+    over = mill.run(accept_recipe_change=True).over_limit
+    assert over["units"] >= 1 and 0 < over["share"] <= 1
+    assert mill.run().over_limit == nothing
+
+
 def test_reading_everything_again_encodes_nothing(turned):
     report = turned.run(full=True)
     assert report.documents["unchanged"] == 8

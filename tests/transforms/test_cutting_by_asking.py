@@ -5,7 +5,6 @@ from collections import Counter
 
 import apache_beam as beam
 import pytest
-from apache_beam.ml.inference.base import RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that
 from hand_mill import HandMill
@@ -16,6 +15,7 @@ from transforms.changes import compare
 from transforms.contents import plan_shard, write_content_changes
 from transforms.cutting_by_asking import LlmHandler
 from transforms.documents import resolve
+from transforms.inference import RunInference
 from transforms.reading import read_item
 from transforms.records import Note, ReadItem, Record, WorkItem
 

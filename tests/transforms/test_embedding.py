@@ -3,7 +3,6 @@
 import apache_beam as beam
 import numpy as np
 import pytest
-from apache_beam.ml.inference.base import RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 from hand_mill import CUT_ME_NOT, HandMill
 
@@ -16,6 +15,7 @@ from transforms.context import RunContext
 from transforms.cutting import encode_items
 from transforms.embedding import EncodedItem, EncoderHandler
 from transforms.former_vectors import vectors_of
+from transforms.inference import RunInference
 from transforms.records import EncodeItem, Record
 from transforms.scratch import write_rows
 from transforms.store.segments import read_ipc

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from models.errors import SettingsError
-from transforms.listing import list_files, stat_file, total_bytes
+from transforms.listing import list_files, reaches_into, stat_file, total_bytes
 
 NAMES = ["a b.txt", "..x.txt", "q?*[x].txt", "line\nbreak.txt", "smörgås 日本.txt", "-rf.txt", "a#b.txt", "b\\s.txt"]
 
@@ -61,6 +61,23 @@ def test_patterns_that_overlap_list_once_and_the_root_is_left_out(folder):
     (root / "CURRENT.txt").write_text("x")
     listing = list_files([f"{folder}/", f"{folder}/sub/*.txt"], exclude=str(root))
     assert names(listing) == sorted(set(names(listing))) and "CURRENT.txt" not in names(listing)
+
+
+def test_the_root_is_left_out_by_whichever_name_it_goes(tmp_path):
+    root = tmp_path / "data" / "root"
+    (root / "documents").mkdir(parents=True)
+    (root / "documents" / "a.parquet").write_text("x")
+    (tmp_path / "data" / "mine.txt").write_text("x")
+    (tmp_path / "data" / "root2").mkdir()
+    (tmp_path / "data" / "root2" / "mine too.txt").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    (tmp_path / "rootlink").symlink_to(root)
+    for pattern in ("data/", "data/**", "link/", "link/**"):
+        for name in (root, tmp_path / "rootlink", tmp_path / "link" / "root"):
+            assert names(list_files([f"{tmp_path}/{pattern}"], exclude=str(name))) == ["mine too.txt", "mine.txt"]
+            assert reaches_into([f"{tmp_path}/{pattern}"], str(name))
+    assert reaches_into([f"{root}/documents/*"], str(root))
+    assert not reaches_into([f"{tmp_path}/data/*.txt", f"{tmp_path}/data/root2/**", "gs://b/**"], str(root))
 
 
 def test_hidden_files_are_listed_where_a_pattern_spells_them_out(tmp_path):

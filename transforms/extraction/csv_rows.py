@@ -63,14 +63,13 @@ def extract_csv(stream: BinaryIO, settings: ReadingSettings, charset: str | None
     """
     buffered = io.BufferedReader(cast(io.RawIOBase, stream), max(DETECTION_BYTES, io.DEFAULT_BUFFER_SIZE))
     csv.field_size_limit(max(csv.field_size_limit(), settings.max_document_bytes))
-    reader = RowReader(settings)
     text: io.TextIOWrapper | None = None
     try:
         text, counts = _as_text(buffered, charset)
         lines = _Lines(text, settings.max_document_bytes)
         records = csv.reader(lines, strict=True)
         header = next(records, [])
-        require_columns(header, settings)
+        reader = RowReader(settings, require_columns(header, settings))
         for extracted in _rows(records, lines, header, reader):
             yield _with_counts(extracted, counts)
     except csv.Error as error:
@@ -86,7 +85,7 @@ def extract_csv(stream: BinaryIO, settings: ReadingSettings, charset: str | None
 
 
 def _rows(records: Iterator[list[str]], lines: _Lines, header: list[str], reader: RowReader) -> Iterator[Extracted]:
-    row, id_cell = 0, header.index(reader.id_column)
+    row, id_cell = 0, header.index(reader.settings.id_column)
     while True:
         lines.start_record()
         try:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 import msgspec
@@ -10,13 +10,14 @@ import msgspec
 from models.errors import ExtractionError
 from transforms.extraction.bounded import read_line
 from transforms.extraction.decoding import decode
-from transforms.extraction.records import Extracted
-from transforms.extraction.tables import RowReader, failed_row, guessed_key
+from transforms.extraction.records import Extracted, with_count
+from transforms.extraction.tables import DOUBLED_COLUMNS, RowReader, check_own, failed_row, guessed_key
 from transforms.settings import ReadingSettings
 
 # The rest of an over-long line is read past, up to here; a line beyond it is a bomb and ends the file.
 _MIN_LINE_LIMIT_BYTES = 1024**3
 _SKIP_BYTES = 1024 * 1024
+_NAMES_LOOKED_FOR = 64
 _ID_VALUE = rb'\s*:\s*("(?:[^"\\]|\\.){1,4096}"|-?\d{1,40})'
 
 
@@ -35,17 +36,19 @@ def extract_jsonl(stream: BinaryIO, settings: ReadingSettings, charset: str | No
             error = ExtractionError("too_large", detail)
             yield failed_row(row, error, guess=_guess(line, settings.id_column))
         elif not line.isspace() and line:
-            yield _read(reader, row, line, charset, settings.id_column)
+            yield _read(reader, row, line, charset)
         else:
             continue
         row += 1
 
 
-def _read(reader: RowReader, row: int, line: bytes, charset: str | None, id_column: str) -> Extracted:
+def _read(reader: RowReader, row: int, line: bytes, charset: str | None) -> Extracted:
     try:
-        return reader.read(row, _parse(line, charset))
+        values = _parse(line, charset)
+        n_doubled = _n_doubled(line, values, reader.settings)
+        return with_count(reader.read(row, values), DOUBLED_COLUMNS, n_doubled)
     except ExtractionError as error:
-        return failed_row(row, error, guess=_guess(line, id_column))
+        return failed_row(row, error, guess=_guess(line, reader.settings.id_column))
 
 
 def _guess(line: bytes, id_column: str) -> str | None:
@@ -66,6 +69,22 @@ def _parse(line: bytes, charset: str | None) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ExtractionError("malformed_row", f"a JSON {type(value).__name__}, not an object")
     return value
+
+
+def _n_doubled(line: bytes, values: Mapping[str, Any], settings: ReadingSettings) -> int:
+    """How many names stand in an object again; ExtractionError('doubled_key') for the id's or the text's.
+
+    Parsers keep the last value of a name. Most lines are cleared by a look for each name, without being parsed again.
+    """
+    is_small = len(values) <= _NAMES_LOOKED_FOR
+    if is_small and not any(line.count(b'"%b"' % name.encode("utf-8", "replace")) > 1 for name in values):
+        return 0
+    try:
+        names = [name for name, _ in json.loads(line, object_pairs_hook=lambda pairs: pairs)]
+    except (ValueError, RecursionError):  # in another charset, or nested as deeply as only the quick parser goes
+        return 0
+    check_own(names, settings, "doubled_key")
+    return len(names) - len(set(names))
 
 
 def _parse_strictly(line: bytes) -> Any:

@@ -26,8 +26,8 @@ def extract_parquet(stream: BinaryIO, settings: ReadingSettings) -> Iterator[Ext
     source = stream if can_seek else io.BytesIO(read_bounded(stream, settings.max_document_bytes))
     try:
         file = pq.ParquetFile(source, pre_buffer=False)
-        require_columns(list(file.schema_arrow.names), settings)
-        yield from _rows(file, RowReader(settings), (settings.id_column, settings.text_column))
+        counts = require_columns(list(file.schema_arrow.names), settings)
+        yield from _rows(file, RowReader(settings, counts), (settings.id_column, settings.text_column))
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise ExtractionError("broken_parquet", " ".join(str(error).split())[:200]) from error
 

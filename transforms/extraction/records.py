@@ -25,6 +25,13 @@ class Extracted(msgspec.Struct, frozen=True):
     guess: str | None = None
 
 
+def with_count(extracted: Extracted, outcome: str, n: int) -> Extracted:
+    """The document with one more outcome, if `n` is not 0 and it has a text at all."""
+    if not n or extracted.snapshot is None:
+        return extracted
+    return msgspec.structs.replace(extracted, snapshot=counted(extracted.snapshot, {outcome: n}))
+
+
 def counted(snapshot: Snapshot, counts: Mapping[str, int]) -> Snapshot:
     """The snapshot with `counts` beside its own."""
     return msgspec.structs.replace(snapshot, counts={**snapshot.counts, **counts}) if counts else snapshot

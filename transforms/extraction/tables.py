@@ -3,7 +3,7 @@
 import datetime
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from models.errors import ExtractionError
@@ -18,20 +18,25 @@ VERSION = 1
 MAX_KEY_BYTES = 2048
 """Ids travel with every record of their row, up to this many bytes."""
 
+DOUBLED_COLUMNS = "doubled_columns"
 _DETAIL_CHARS = 200
 
 
 class RowReader:
-    """Turns the rows of one file into documents: ids checked, texts normalised, other columns kept as metadata."""
+    """Turns the rows of one file into documents: ids checked, texts normalised, other columns kept as metadata.
 
-    def __init__(self, settings: ReadingSettings) -> None:
+    `counts` are outcomes of the file that every row bears.
+    """
+
+    def __init__(self, settings: ReadingSettings, counts: Mapping[str, int] | None = None) -> None:
         self._settings = settings
+        self._counts = counts or {}
         self._keys = SeenKeys()
 
     @property
-    def id_column(self) -> str:
-        """The column that names a row."""
-        return self._settings.id_column
+    def settings(self) -> ReadingSettings:
+        """How rows are read."""
+        return self._settings
 
     def read(self, row: int, values: Mapping[str, Any]) -> Extracted:
         """The document of a row, or the reason why it is none."""
@@ -54,7 +59,7 @@ class RowReader:
         metadata, n_dropped = fit_metadata(others, settings.max_metadata_bytes)
         if n_dropped:
             counts["dropped_metadata"] = n_dropped
-        return Extracted(row, key, Snapshot(text, plain_blocks(text), counts), metadata)
+        return Extracted(row, key, Snapshot(text, plain_blocks(text), {**counts, **self._counts}), metadata)
 
 
 class SeenKeys:
@@ -97,12 +102,25 @@ def key_of(value: Any, column: str) -> str:
     raise ExtractionError("no_id", f"column {column!r} holds {type(value).__name__}, not a text or a whole number")
 
 
-def require_columns(names: list[str], settings: ReadingSettings) -> None:
-    """ExtractionError('missing_column') where a table lacks the id or the text column."""
+def require_columns(names: list[str], settings: ReadingSettings) -> dict[str, int]:
+    """What to count for each row: `doubled_columns`, of which the last is taken, as far as they are metadata.
+
+    ExtractionError('missing_column' or 'doubled_column') where a table has not one id and one text column.
+    """
+    check_own(names, settings, "doubled_column")
     for setting, column in (("id_column", settings.id_column), ("text_column", settings.text_column)):
         if column not in names:
             known = ", ".join(names)[:_DETAIL_CHARS]
             raise ExtractionError("missing_column", f"{setting} = {column!r} is not one of the columns: {known}")
+    n_doubled = len(names) - len(set(names))
+    return {DOUBLED_COLUMNS: n_doubled} if n_doubled else {}
+
+
+def check_own(names: Sequence[str], settings: ReadingSettings, reason: str) -> None:
+    """ExtractionError(reason) where the id or the text stands under its name more than once: either may be meant."""
+    for column in (settings.id_column, settings.text_column):
+        if names.count(column) > 1:
+            raise ExtractionError(reason, f"{names.count(column)} values are called {column!r}; rename all but one")
 
 
 def fit_metadata(values: Mapping[str, Any], max_bytes: int) -> tuple[dict[str, str], int]:

@@ -120,8 +120,21 @@ def _load(store: Store, pointer: Pointer) -> Manifest:
 
 
 def stored_manifest(store: Store, version: str) -> Manifest:
-    """The manifest of a version by its own checksum, whatever CURRENT says."""
-    return _load(store, _stored_pointer(store, version))
+    """The manifest of a version by its own checksum, whatever CURRENT says.
+
+    :raises DamagedFileError: it is damaged. Where it is not the current one, the remedy is to do without it.
+    """
+    try:
+        return _load(store, _stored_pointer(store, version))
+    except DamagedFileError as error:
+        current = find_pointer(store)
+        if current is None or current.version == version:
+            raise
+        folder = store.path(f"{VERSIONS}/{version}")
+        problem = str(error).split(";")[0]
+        raise DamagedFileError(
+            f"{problem}; {current.version} is current and does not need it: restore it, or delete {folder}"
+        ) from error
 
 
 def paths_of(manifest: Manifest) -> set[str]:

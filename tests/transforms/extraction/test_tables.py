@@ -176,6 +176,47 @@ def test_a_quote_that_is_never_closed_costs_the_rows_behind_it(rest, reason, ext
     assert (last.row, last.key, last.guess, last.reason, last.is_rest) == (1, None, "2", reason, True)
 
 
+def parquet_of(names, row):
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_arrays([pa.array([value]) for value in row], names), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def doubled(suffix, names, row):
+    """A file whose columns, or whose object's keys, are called `names`."""
+    if suffix == "parquet":
+        return parquet_of(names, row)
+    if suffix == "csv":
+        return f"{','.join(names)}\n{','.join(row)}\n".encode()
+    return ("{" + ", ".join(f'"{name}": "{value}"' for name, value in zip(names, row, strict=True)) + "}\n").encode()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_names_that_stand_twice_are_counted_or_refused(suffix, extract):
+    names = ["tag", "id", "tag", "text", "tag"]
+    (document,) = extract(
+        doubled(suffix, names, ["a", "1", "b", 'the word \\"id\\"' * (suffix == "jsonl"), "c"]), f"t.{suffix}"
+    )
+    assert (document.snapshot.counts, dict(document.metadata)) == ({"doubled_columns": 2}, {"tag": "c"})
+    for names in (["id", "text", "id"], ["id", "text", "text"]):
+        data = doubled(suffix, names, ["1", "a", "b"])
+        if suffix == "jsonl":
+            (document,) = extract(data, "t.jsonl")
+            assert (document.reason, document.guess) == ("doubled_key", "1")
+        else:
+            with pytest.raises(ExtractionError, match=r"doubled_column.*rename"):
+                extract(data, f"t.{suffix}")
+
+
+def test_a_name_that_stands_again_further_inside_is_not_doubled(extract):
+    (document,) = extract(b'{"id": 1, "text": "a", "tag": {"id": 2, "text": "b", "tag": "tag"}}', "t.jsonl")
+    assert not document.snapshot.counts
+    wide = {"id": 1, "text": "a", **{f"name{n}": [n] for n in range(200)}}
+    for line, counts in ((json.dumps(wide), {}), (json.dumps(wide)[:-1] + ', "name7": 1}', {"doubled_columns": 1})):
+        (document,) = extract(line.encode(), "t.jsonl")
+        assert document.snapshot.counts == counts
+
+
 def test_csv_in_another_charset(extract):
     text = "id,text\n1,Grüße aus Köln und schöne Tage für müde Bäcker\n"
     for data, content_type, counts in [
