@@ -34,7 +34,6 @@ pytestmark = [
     pytest.mark.vllm,
     pytest.mark.slow,
     pytest.mark.timeout(1800),
-    pytest.mark.xdist_group("vllm"),  # one server for all of them
     pytest.mark.skipif(not FOLDER, reason="set CORPUSMILL_VLLM to a folder of tests/models/llm/vllm_environment.py"),
 ]
 MAX_CALLS = 60
@@ -215,6 +214,6 @@ def test_a_run_from_files_to_a_search_on_the_server_of_this_machine(service, ser
     report = json.loads(capsys.readouterr().out)
     assert report["documents"]["indexed"] == 2 and report["llm"]["answers"] == 2
     assert report["tokens"]["llm_answer"] > 0 and not report["llm"]["wasted_tokens"]
-    with open_index(f"{tmp_path}/index") as index:
-        best = index.search(["What do cards of the library cost?"], k=1)[0][0]
+    index = open_index(f"{tmp_path}/index")
+    best = index.search(["What do cards of the library cost?"], k=1)[0][0]
     assert best.uri.endswith("library.txt")
