@@ -162,7 +162,9 @@ def chosen(options: Any) -> Iterator[tuple[LlmSettings, LlmServerSettings]]:
         yield LlmSettings(llm_url=options.url, llm_revision="benchmark", **common), LlmServerSettings()
         return
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
-    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # a thread bound to a core waits for its other work
+    # On a busy machine one thread that may run anywhere is faster than threads that wait for each other.
+    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     yield (
         LlmSettings(
             llm_model=f"{options.vllm}/model",

@@ -16,6 +16,19 @@ settings.load_profile("no clock")
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Tests go to whichever process is free, but for those that share one vLLM."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            return file if file.endswith("/test_vllm.py") else nodeid
+
+    return Scheduling(config, log) if config.getvalue("dist") == "load" else None
+
+
 def shared_path(relative: str = "") -> Path | None:
     """A file kept outside the checkout: under $CORPUSMILL_SHARED, else ../shared. None where it is missing."""
     root = Path(os.environ.get("CORPUSMILL_SHARED") or CHECKOUT.parent / "shared")

@@ -34,7 +34,6 @@ pytestmark = [
     pytest.mark.vllm,
     pytest.mark.slow,
     pytest.mark.timeout(1800),
-    pytest.mark.xdist_group("vllm"),  # one server for all of them
     pytest.mark.skipif(not FOLDER, reason="set CORPUSMILL_VLLM to a folder of tests/models/llm/vllm_environment.py"),
 ]
 MAX_CALLS = 60
@@ -77,7 +76,9 @@ def service(tmp_path_factory, server_settings):
     settings = LlmSettings(llm_model=f"{FOLDER}/model", llm_context_tokens=CONTEXT_TOKENS, llm_requests_in_flight=8)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
-        patch.setenv("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # a thread bound to a core waits for its other work
+        # On a busy machine one thread that may run anywhere is faster than threads that wait for each other.
+        patch.setenv("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+        patch.setenv("OMP_NUM_THREADS", "1")
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setattr("tempfile.tempdir", str(folder))
         with LlmService(settings, server_settings) as made:
@@ -213,6 +214,6 @@ def test_a_run_from_files_to_a_search_on_the_server_of_this_machine(service, ser
     report = json.loads(capsys.readouterr().out)
     assert report["documents"]["indexed"] == 2 and report["llm"]["answers"] == 2
     assert report["tokens"]["llm_answer"] > 0 and not report["llm"]["wasted_tokens"]
-    with open_index(f"{tmp_path}/index") as index:
-        best = index.search(["What do cards of the library cost?"], k=1)[0][0]
-    assert best.uri.endswith("library.txt")
+    (hits,) = open_index(f"{tmp_path}/index").search(["What do cards of the library cost?"], k=10)
+    assert {hit.uri.rsplit("/", 1)[1] for hit in hits} == {"fees.txt", "library.txt"}
+    assert all(hit.text.strip() in TEXT for hit in hits)
