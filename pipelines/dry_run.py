@@ -33,7 +33,8 @@ from transforms.planning.costs import PolicyFigures, Pricing
 from transforms.reading import read_gone, read_item
 from transforms.records import GuardCount, LeftoverVectors, Record, TouchShard, WorkItem
 from transforms.rewriting.tried import TriedAsking
-from transforms.stages import home_uri, shards_of_leftover
+from transforms.stages.joining import shards_of_leftover
+from transforms.stages.reading import home_uri
 from transforms.store.dry import dry_root
 from transforms.store.manifest import Manifest
 from transforms.store.pointer import check_publishable

@@ -108,21 +108,3 @@ def planned_by_counts(settings: Settings, ahead: WorkAhead) -> Planned | None:
 def _even_lengths(ahead: WorkAhead) -> Lengths:
     quotient, rest = divmod(max(1, ahead.work_chars // CHARS_PER_TOKEN), ahead.work_contents)
     return Lengths([quotient, quotient + 1], [ahead.work_contents - rest, rest])
-
-
-def planned_in_words(planned: Mapping[str, Any]) -> str:
-    """The counts of a run over those that were foretold.
-
-    >>> planned_in_words({"encoder_tokens": {"planned": 100, "measured": 99}, "source": "dry run"})
-    'encoder tokens 99 of 100 (dry run)'
-    """
-    pairs = ", ".join(
-        f"{name.replace('_', ' ')} {_count(pair['measured'])} of {_count(pair['planned'])}"
-        for name, pair in planned.items()
-        if name != "source"
-    )
-    return f"{pairs} ({planned['source']})"
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}" if value < 1e9 else f"{value:.3g}"

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.config import Setting, Settings, in_words
 from pipelines.output import print_pairs, print_table, safe, snippet
-from pipelines.planned import planned_in_words
 from pipelines.progress import format_duration
 
 if TYPE_CHECKING:
@@ -165,6 +164,24 @@ def format_bytes(n_bytes: int) -> str:
     while size >= 999.95 and len(units) > 1:
         size, units = size / 1000, units[1:]
     return f"{n_bytes} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
+
+
+def planned_in_words(planned: Mapping[str, Any]) -> str:
+    """The counts of a run over those that were foretold.
+
+    >>> planned_in_words({"encoder_tokens": {"planned": 100, "measured": 99}, "source": "dry run"})
+    'encoder tokens 99 of 100 (dry run)'
+    """
+    pairs = ", ".join(
+        f"{name.replace('_', ' ')} {_count_in_words(pair['measured'])} of {_count_in_words(pair['planned'])}"
+        for name, pair in planned.items()
+        if name != "source"
+    )
+    return f"{pairs} ({planned['source']})"
+
+
+def _count_in_words(value: float) -> str:
+    return f"{value:,.0f}" if value < 1e9 else f"{value:.3g}"
 
 
 def counts_in_words(counts: Mapping[str, int]) -> str:

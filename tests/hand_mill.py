@@ -37,7 +37,7 @@ from transforms.publishing import publish
 from transforms.reading import read_gone, read_item
 from transforms.records import EncodeItem, Failure, FileGone, Note, Record, TouchShard, WorkItem
 from transforms.shards import write_shard
-from transforms.stages import home_uri as home
+from transforms.stages.reading import home_uri as home
 from transforms.store.manifest import Manifest
 from transforms.store.pointer import read_pointer
 from transforms.store.verify import verify

@@ -10,8 +10,9 @@ import pytest
 
 from models.errors import StoreError
 from pipelines import cli, commands
-from pipelines.arguments import COMMANDS, build_parser, flags_of, hours, parse
+from pipelines.arguments import COMMANDS, build_parser, flags_of, parse
 from pipelines.config import load_settings, setting_fields
+from pipelines.flags import hours, setting_overrides
 from pipelines.output import Outcome
 
 
@@ -83,7 +84,7 @@ def test_every_setting_is_a_flag_of_ingest():
 def test_flags_reach_the_settings():
     words = ["ingest", "--output", "r", "--input", "a", "b", "--input", "c", "--no-heading-prefix", "--full"]
     arguments, rest = parse([*words, "--window-tokens=50", "--runner", "FnApiRunner", "--max-failures", "5%"])
-    settings = load_settings(None, commands.setting_overrides(arguments))
+    settings = load_settings(None, setting_overrides(arguments))
     assert rest == ["--runner", "FnApiRunner"]
     assert settings.reading.input == ("a", "b", "c")
     assert settings.chunking.window_tokens == 50 and settings.chunking.heading_prefix is False

@@ -111,7 +111,7 @@ def test_a_guard_that_would_stop_the_run_is_told(turned):
 
 def test_what_an_interrupted_run_finished_is_taken_off(turned, monkeypatch):
     turned.write("late.md", f"# Late\n\n{prose('late', 400)}\n")
-    monkeypatch.setattr("transforms.stages.publish", lambda *_: 1 / 0)
+    monkeypatch.setattr("transforms.stages.writing.publish", lambda *_: 1 / 0)
     with pytest.raises(Exception, match="the run failed"):
         turned.run()
     monkeypatch.undo()

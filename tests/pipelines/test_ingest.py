@@ -259,8 +259,8 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_one_changed_setting_reruns_the_stages_below_it_and_no_other(turned, monkeypatch, name):
-    import transforms.stages as stages
     from transforms.chunking import Cutter
+    from transforms.stages import reading, writing
 
     changed, expected = CHANGES[name]
     ran: set[str] = set()
@@ -276,8 +276,8 @@ def test_one_changed_setting_reruns_the_stages_below_it_and_no_other(turned, mon
 
     spy(Cutter, "dialogue", "cut")
     spy(HashingEncoder, "encode", "encode")
-    spy(stages, "fill_shard", "fill")
-    spy(stages, "read_item", "read")
+    spy(writing, "fill_shard", "fill")
+    spy(reading, "read_item", "read")
     report = turned.run(**changed, accept_recipe_change=True)
     assert ran == expected
     assert report.published == bool(expected)

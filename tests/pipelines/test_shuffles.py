@@ -3,6 +3,7 @@
 import base64
 import json
 import random
+from types import ModuleType
 
 import pytest
 from apache_beam.portability import common_urns
@@ -10,8 +11,8 @@ from apache_beam.runners.pipeline_context import PipelineContext
 from mill import Mill
 
 from pipelines.graph import build
-from transforms import stages
 from transforms.records import RecordCoder
+from transforms.stages import joining, writing
 
 MAX_RECORD_BYTES = 256 * 1024
 MAX_GROUP_BYTES = 8 * 1024 * 1024
@@ -38,7 +39,7 @@ def sizes(monkeypatch):
     groups: list[int] = []
     encode = RecordCoder.encode
 
-    def spy(name: str, position: int) -> None:
+    def spy(stages: ModuleType, name: str, position: int) -> None:
         real = getattr(stages, name)
 
         def call(*args):
@@ -47,8 +48,10 @@ def sizes(monkeypatch):
 
         monkeypatch.setattr(stages, name, call)
 
-    for name, position in (("resolve", 1), ("plan_shard", 2), ("write_shard", 2), ("write_documents", 2)):
-        spy(name, position)
+    spy(joining, "resolve", 1)
+    spy(joining, "plan_shard", 2)
+    spy(writing, "write_shard", 2)
+    spy(writing, "write_documents", 2)
     monkeypatch.setattr(RecordCoder, "encode", lambda self, value: records.append(len(e := encode(self, value))) or e)
     return records, groups
 
