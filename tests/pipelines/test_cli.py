@@ -207,8 +207,8 @@ def test_an_interrupt_is_one_line(checkout, tmp_path):
     with subprocess.Popen(command, cwd=checkout, stderr=subprocess.PIPE, text=True) as process:
         descriptor = _open_when_read(fifo)
         process.send_signal(signal.SIGINT)
+        os.close(descriptor)  # a signal between its opening and its reading would leave it reading
         _, err = process.communicate(timeout=30)
-        os.close(descriptor)
     assert (process.returncode, err) == (130, "corpusmill: interrupted; what was published before is still there\n")
 
 
