@@ -58,7 +58,10 @@ class Fitter:
         inner = [place for _, place in packed if start < place < end]
         if not inner:
             middle = self._measured.grapheme_floor((start + end) // 2)
-            inner = [middle if middle > start else (start + end) // 2]
+            if middle == start:  # a single cluster
+                middle = (start + end) // 2
+                self._measured.counts["cut_graphemes"] += middle > start
+            inner = [middle]
         return list(self._stripped(pairwise([start, *inner, end]))) if inner[0] > start else []
 
     @cached_property

