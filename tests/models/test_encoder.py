@@ -189,9 +189,7 @@ def test_description_and_identity_tell_what_ran_and_what_decides(minilm):
     assert encoder_identity(EncoderSettings(max_input_tokens=512)) != identity
 
 
-@pytest.mark.parametrize(
-    "changes", [{"max_input_tokens": 513}, {"device": "cuda:99"}, {"encoder": "/no/model"}]
-)
+@pytest.mark.parametrize("changes", [{"max_input_tokens": 513}, {"device": "cuda:99"}, {"encoder": "/no/model"}])
 def test_settings_that_cannot_work_are_refused(minilm, changes):
     with pytest.raises(SettingsError, match=str(next(iter(changes.values())))):
         load_encoder(EncoderSettings(**changes))

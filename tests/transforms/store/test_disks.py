@@ -163,7 +163,8 @@ def test_answers_on_any_scheme(remote):
         AnswerStore(remote).put([(f"{number:064x}", ask_for(str(number)), Answer(f"answer {number}"))])
     keys = [f"{number:064x}" for number in range(5)]
     reader = AnswerStore(remote)
-    assert sorted(stored.answer.text for stored in reader.find(keys).values()) == [f"answer {number}" for number in range(4)]
+    found = reader.find(keys).values()
+    assert sorted(stored.answer.text for stored in found) == [f"answer {number}" for number in range(4)]
     assert merge_segments(remote, more_than=2) == 4
     assert len(reader.find(keys)) == 4 == len(AnswerStore(remote).find(keys)) and not reader.counts
     (path,) = FILES
