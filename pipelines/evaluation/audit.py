@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TEXTS_AT_ONCE = 1024
 SHOWN_SOURCES = 10
+SHOWN_CHARS = 32
 _NOT_FOUND = "none found"
 
 
@@ -253,7 +254,7 @@ def _show_answers(console: "Console", answers: Clipped, n_over_limit: int) -> No
     if len(answers.deployed):
         recall, n_questions = answers.recall, len(answers.deployed)
         interval = f"{recall.low:.3f} to {recall.high:.3f}"
-        pairs.append(("recall", f"{recall.mean:.3f} ({interval}), {n_questions:,} questions"))
+        pairs.append(("recall", f"{recall.mean:.3f} ({interval}) of the references, over {n_questions:,} questions"))
         pairs.append(("truncation", _cost_text(answers, n_over_limit)))
     print_pairs(console, pairs)
 
@@ -270,6 +271,11 @@ def _cost_text(answers: Clipped, n_over_limit: int) -> str:
     )
 
 
+def _ending(name: str) -> str:
+    """The end of a long name, which tells a source from its neighbours; `--json` has all of it."""
+    return name if len(name) <= SHOWN_CHARS else f"... {name[4 - SHOWN_CHARS :]}"
+
+
 def _show_groups(console: "Console", name: str, groups: Sequence[Group]) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -281,6 +287,6 @@ def _show_groups(console: "Console", name: str, groups: Sequence[Group]) -> None
     for group in groups:
         counts = (f"{group.n_documents:,}", f"{group.n_inputs:,}", f"{group.n_over_limit:,}")
         shares = (f"{group.over_limit_share:.1%}", f"{group.unread_share:.1%}")
-        table.add_row(*(Text(cell) for cell in (safe(group.name), *counts, *shares)))
+        table.add_row(*(Text(cell) for cell in (_ending(safe(group.name)), *counts, *shares)))
     console.print()
     console.print(table)

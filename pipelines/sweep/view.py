@@ -123,8 +123,8 @@ def _show_checks(report: SweepReport, console: "Console") -> None:
         True: f"valid: from A to C the control ({control:,} questions) does not move beyond noise",
         False: f"INVALID: from A to C the control ({control:,} questions) moves beyond noise, though both read its "
         "documents whole: something else than truncation differs, and the attribution above does not hold",
-        None: f"not checked: {control:,} questions are about documents that fit the short limit only, and it takes "
-        f"{LEAST_CONTROL_QUESTIONS}",
+        None: f"not checked: it takes {LEAST_CONTROL_QUESTIONS} questions about documents that fit the short limit, "
+        f"and there {'is' if control == 1 else 'are'} {control:,}",
     }
     console.print("\nThe attribution", style="bold")
     pairs = [("control", texts[found.is_valid])]
