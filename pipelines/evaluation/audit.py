@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from pipelines.evaluation.comparing import finite
 from pipelines.evaluation.corpus import nothing_to_read, read_documents
 from pipelines.evaluation.encoding import VectorMemo
 from pipelines.output import print_pairs, safe
-from pipelines.progress import Watch
+from pipelines.progress import Progress, Watch
 from transforms.evaluation.questions import read_questions
 from transforms.evaluation.truncation import Group, Tally, effective_limit
 from transforms.extraction import Extracted
@@ -119,11 +120,12 @@ def audit(
     auditor, outcomes = Auditor(encoder), Counter[str]()
     texts: list[str] = []
     documents: list[str] = []
-    for inputs in _batches(reading, document_column, outcomes):
-        auditor.add(inputs)
-        if questions is not None:
-            documents += [document for document, _, _ in inputs]
-            texts += [text for _, _, text in inputs]
+    with auditor.counting(watch):
+        for inputs in _batches(reading, document_column, outcomes):
+            auditor.add(inputs)
+            if questions is not None:
+                documents += [document for document, _, _ in inputs]
+                texts += [text for _, _, text in inputs]
     if not auditor.tally.total().n_inputs:
         raise SettingsError(nothing_to_read(reading, outcomes))
     answers = None
@@ -142,12 +144,18 @@ class Auditor:
         self._prompts = self.tokenizer.count(list(encoder_prompts(settings))).tolist()
         self.room_tokens = self._room(self.limits.documents, 0)
         self.tally = Tally(self.room_tokens)
+        self.n_counted = 0
+
+    def counting(self, watch: Watch | None) -> AbstractContextManager[None]:
+        """Has `watch` show how many inputs are counted while the block runs."""
+        return watch(lambda: Progress("counting", self.n_counted, 0, "inputs")) if watch else nullcontext()
 
     def add(self, inputs: Sequence[tuple[str, str, str]]) -> None:
         """Count inputs (document, source, text)."""
         counts = self.tokenizer.count([text for _, _, text in inputs])
         for (document, source, _), n_tokens in zip(inputs, counts.tolist(), strict=True):
             self.tally.add(document, source, n_tokens)
+        self.n_counted += len(inputs)
 
     def report(
         self,

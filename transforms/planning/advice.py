@@ -87,7 +87,7 @@ def advise_chunker(traits: Traits) -> Advice:
         return Advice("chunker", "structural", f"{share}: cut where the author did", figures, "structural")
     if traits.markup_share > LEAST_MARKUP:
         reason = f"{share}: auto cuts those by their structure and the others recursively"
-        return Advice("chunker", "auto", reason, figures, "structural")
+        return Advice("chunker", "auto", reason, figures, "auto")
     if semantic_pays(traits):
         assert traits.separation is not None
         hits = hits_at_prevalence(traits.separation)
