@@ -192,7 +192,8 @@ def _count_in_words(value: float) -> str:
 
 def counts_in_words(counts: Mapping[str, int]) -> str:
     """Counts by name, totals first, and outcomes in the order in which a run tells them."""
-    order = {name: place for place, name in enumerate(_ORDER)}
+    is_outcome = not counts.keys().isdisjoint(("listed", "total"))
+    order = {name: place for place, name in enumerate(_ORDER)} if is_outcome else {}
     in_order = sorted(counts.items(), key=lambda item: order.get(item[0], len(order)))
     return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in in_order) or "none"
 
