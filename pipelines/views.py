@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.config import Setting, Settings, in_words
 from pipelines.output import print_pairs, print_table, safe, snippet
 from pipelines.progress import format_duration
+from pipelines.wording import n_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,10 +58,18 @@ def show_hits(hits: Sequence[Mapping[str, Any]], fan_in: float | None, console: 
             console.print("   " + " > ".join(map(safe, hit["heading_path"])), style="italic")
         if matched := hit["matched"]:
             place = f"[{matched['start']}:{matched['end']}]"
-            console.print(f"   matched {place} {snippet(matched['text'], SNIPPET_CHARS)}")
-        console.print("   " + snippet(hit["text"], SNIPPET_CHARS))
+            _print_indented(console, f"matched {place} {snippet(matched['text'], SNIPPET_CHARS)}")
+        _print_indented(console, snippet(hit["text"], SNIPPET_CHARS))
     if fan_in is not None and any(hit["matched"] for hit in hits):
         console.print(f"fan-in: {fan_in:.2f} units matched for each passage; near 1, the hits are scattered")
+
+
+def _print_indented(console: "Console", text: str) -> None:
+    from rich.text import Text
+
+    for line in Text(text).wrap(console, console.width - 3):
+        line.rstrip()
+        console.print("   " + line.plain, soft_wrap=True)
 
 
 def show_status(payload: Mapping[str, Any], console: "Console") -> None:
@@ -71,13 +80,13 @@ def show_status(payload: Mapping[str, Any], console: "Console") -> None:
         ("made", payload["created_at"] + (f", from {payload['base']}" if payload["base"] else "")),
         ("documents", counts_in_words(payload["documents"])),
         ("units", counts_in_words(payload["units"])),
-        ("index", f"{', '.join(payload['index_kinds']) or 'none'} in {_n_of(payload['n_shards'], 'shard')}"),
+        ("index", f"{', '.join(payload['index_kinds']) or 'none'} in {n_of(payload['n_shards'], 'shard')}"),
         ("recall@10", "not measured" if recall is None else f"{recall:.3f}"),
         ("files", f"{payload['n_files']:,}, {format_bytes(payload['n_bytes'])}"),
         (
             "store",
             f"{payload['n_stored_files']:,} files, {format_bytes(payload['n_stored_bytes'])}, "
-            f"{_n_of(payload['n_versions'], 'version')}",
+            f"{n_of(payload['n_versions'], 'version')}",
         ),
         ("last run", _times(payload["seconds"])),
         *(("live run", run) for run in payload["live_runs"]),
@@ -94,7 +103,7 @@ def show_faults(payload: Mapping[str, Any], console: "Console") -> None:
     for fault in payload["faults"]:
         console.print(safe(f"{fault['path']}: {fault['problem']}"), soft_wrap=True)
     name = f"version {safe(payload['version'])}" if payload["version"] else "the current version"
-    console.print(f"{name}: {'sound' if payload['sound'] else _n_of(len(payload['faults']), 'fault')}", soft_wrap=True)
+    console.print(f"{name}: {'sound' if payload['sound'] else n_of(len(payload['faults']), 'fault')}", soft_wrap=True)
 
 
 def show_removed(payload: Mapping[str, Any], console: "Console") -> None:
@@ -252,10 +261,6 @@ def _over_limit(over: Mapping[str, float]) -> str:
 
 def _without_unused_llm(tokens: Mapping[str, int]) -> dict[str, int]:
     return {name: count for name, count in tokens.items() if count or not name.startswith("llm_")}
-
-
-def _n_of(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _times(seconds: Mapping[str, float]) -> str:

@@ -274,7 +274,7 @@ def _cost_text(answers: Clipped, n_over_limit: int) -> str:
         return "what it costs is measured for a corpus only (--input)"
     estimate, flips = answers.cost
     return (
-        f"costs {estimate.mean:+.3f} ({estimate.low:+.3f} to {estimate.high:+.3f}) of recall: read in pieces, "
+        f"costs {estimate.mean:+z.3f} ({estimate.low:+z.3f} to {estimate.high:+z.3f}) of recall: read in pieces, "
         f"{flips.improved:,} questions are better and {flips.regressed:,} worse"
     )
 
