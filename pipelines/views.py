@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipelines.config import Setting, Settings, in_words
-from pipelines.output import print_pairs, print_table, safe, snippet
+from pipelines.output import print_indented, print_pairs, print_table, safe, snippet
 from pipelines.progress import format_duration
 from pipelines.wording import n_of
 
@@ -58,18 +58,10 @@ def show_hits(hits: Sequence[Mapping[str, Any]], fan_in: float | None, console: 
             console.print("   " + " > ".join(map(safe, hit["heading_path"])), style="italic")
         if matched := hit["matched"]:
             place = f"[{matched['start']}:{matched['end']}]"
-            _print_indented(console, f"matched {place} {snippet(matched['text'], SNIPPET_CHARS)}")
-        _print_indented(console, snippet(hit["text"], SNIPPET_CHARS))
+            print_indented(console, f"matched {place} {snippet(matched['text'], SNIPPET_CHARS)}")
+        print_indented(console, snippet(hit["text"], SNIPPET_CHARS))
     if fan_in is not None and any(hit["matched"] for hit in hits):
         console.print(f"fan-in: {fan_in:.2f} units matched for each passage; near 1, the hits are scattered")
-
-
-def _print_indented(console: "Console", text: str) -> None:
-    from rich.text import Text
-
-    for line in Text(text).wrap(console, console.width - 3):
-        line.rstrip()
-        console.print("   " + line.plain, soft_wrap=True)
 
 
 def show_status(payload: Mapping[str, Any], console: "Console") -> None:
