@@ -96,6 +96,11 @@ class Calibration:
             f"(Pk {chosen.pk:.3f} on these texts)",
             soft_wrap=True,
         )
+        if fitted.delta <= 0:
+            console.print(
+                "careful: distances at marked places are no larger than elsewhere, so that such cuts find no subjects",
+                soft_wrap=True,
+            )
         if self.spread_guard is not None:
             self.spread_guard.show(console)
             guard = self.spread_guard.chosen

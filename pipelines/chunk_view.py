@@ -12,6 +12,7 @@ from models.settings import EncoderSettings
 from pipelines.explain_view import explanation_json, show_explanation
 from pipelines.output import safe, safe_lines
 from pipelines.views import outcome_pairs
+from pipelines.wording import n_of
 from transforms.elements import SOURCE_LEVELS, CutDocument, Snapshot, Unit
 from transforms.identity import row_uri
 from transforms.settings import ChunkingSettings, ReadingSettings, SemanticSettings
@@ -70,7 +71,7 @@ class ChunkView:
             units = document.cut.units
             what = (
                 document.reason
-                or f"{len(units)} units by {document.cut.chunker}, {len(document.snapshot.text)} characters"
+                or f"{n_of(len(units), 'unit')} by {document.cut.chunker}, {len(document.snapshot.text)} characters"
             )
             console.print(f"{safe(name)}: {safe(what)}", style="bold", soft_wrap=True)
             for _, noted in outcome_pairs(document.cut.counts):

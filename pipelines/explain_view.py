@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pipelines.output import safe, snippet
+from pipelines.wording import n_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +43,10 @@ def explanation_json(key: str | None, explanation: "Explanation") -> dict[str, A
 def show_explanation(text: str, explanation: "Explanation", console: "Console") -> None:
     """A line for each sentence: its score to the next one as a bar with the threshold in it; a rule for each cut."""
     n_cuts = sum(row.is_cut for row in explanation.sentences)
-    console.print(f"{len(explanation.sentences)} sentences, {n_cuts} cuts: {safe(_rule(explanation))}", soft_wrap=True)
+    console.print(
+        f"{n_of(len(explanation.sentences), 'sentence')}, {n_of(n_cuts, 'cut')}: {safe(_rule(explanation))}",
+        soft_wrap=True,
+    )
     if explanation.anchor:
         console.print(f"  near or far from: {snippet(explanation.anchor, _ANCHOR_CHARS)}", soft_wrap=True)
     for line, style in _lines(text, explanation):

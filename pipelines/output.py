@@ -90,6 +90,15 @@ def print_pairs(console: "Console", pairs: Sequence[tuple[str, str]]) -> None:
     console.print(grid)
 
 
+def print_indented(console: "Console", text: str, n_columns: int = 3) -> None:
+    """A paragraph whose lines all begin `n_columns` from the left."""
+    from rich.text import Text
+
+    for line in Text(text).wrap(console, console.width - n_columns):
+        line.rstrip()
+        console.print(" " * n_columns + line.plain, soft_wrap=True)
+
+
 def complain(message: str) -> None:
     """One line on standard error."""
     print(f"corpusmill: {safe(message)}", file=sys.stderr, flush=True)

@@ -37,7 +37,7 @@ SECOND = (
 LEGEND = (
     ("marks", "= formula over what was given, * measured, ~ assumed"),
     ("tokens", "that the encoder reads, special tokens and contexts included"),
-    ("padded", "slots when every input is padded to its longest"),
+    ("padded", "slots when every input of a policy is padded to its longest one"),
     ("attn", "FLOP of attention; the column FLOP leaves them out"),
     ("flat ...", "bytes of a FAISS index over all units, without ids and texts"),
 )
@@ -135,7 +135,7 @@ def bases(plan: "Plan") -> list[tuple[str, str]]:
     sizes = f"{windows.fixed} / {windows.recursive} / {windows.structural} tokens, {windows.overlap_tokens} shared"
     spans = _spans_text(plan.overlap)
     return [
-        ("overlap", _overlap_text(plan.overlap)),
+        *([("overlap", _overlap_text(plan.overlap))] if windows.overlap_tokens else []),
         *([("spans", spans)] if spans else []),
         ("encoder", f"{safe(facts.name)}, {facts.parameters / 1e6:.2f} M parameters, {facts.dimension} components"),
         ("windows", f"fixed / recursive / structural: {sizes}"),
@@ -148,7 +148,7 @@ def price_bases(prices: Prices, turnover: float) -> list[tuple[str, str]]:
     return [
         ("hours", _hours_text(prices)),
         ("prices", f"of {prices.as_of}: {_price_text(prices)}"),
-        ("weekly", f"{turnover:.3g} of the money for the whole corpus, the share that changes"),
+        ("weekly", f"{100 * turnover:.3g} % of the money for the whole corpus, the share that changes"),
     ]
 
 
@@ -168,7 +168,7 @@ def _spans_text(figures: Mapping[str, Figure]) -> str:
     best = ""
     if "oracle_recall" in figures:
         recall, iou = figures["oracle_recall"].value, figures["oracle_iou"].value
-        best = f"; the best window alone, without overlap, has recall ={recall:.3f}, IoU ={iou:.3f}"
+        best = f"; without overlap the window that holds most of one has recall ={recall:.3f}, IoU ={iou:.3f}"
     whole = f"of {enough + 1:g} tokens: ={severed:.1%} are whole in no fixed window"
     return f"{whole}; overlap {enough:g} is enough{waste}{best}"
 

@@ -4,13 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipelines.config import Setting, Settings, in_words
-from pipelines.output import print_pairs, print_table, safe, snippet
+from pipelines.output import print_indented, print_pairs, print_table, safe, snippet
 from pipelines.progress import format_duration
+from pipelines.wording import n_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 SNIPPET_CHARS = 230
+_ORDER = (
+    "listed", "indexed", "unchanged", "empty", "failed", "deleted", "stale", "total", "encoded", "reused", "removed",
+)  # fmt: skip
+_PLANNED_NAMES = {"flop": "FLOPs"}
 
 
 def show_report(report: Mapping[str, Any], root: str, console: "Console") -> None:
@@ -34,7 +39,7 @@ def show_report(report: Mapping[str, Any], root: str, console: "Console") -> Non
         ("time", _times(report["seconds"])),
     ]
     if "planned" in report:
-        pairs.append(("of plan", safe(planned_in_words(report["planned"]))))
+        pairs.append(("planned", safe(planned_in_words(report["planned"]))))
     print_pairs(console, pairs)
     if documents["failed"]:
         console.print(f"`corpusmill status {safe(root)}` names the file that lists the failures", soft_wrap=True)
@@ -53,8 +58,8 @@ def show_hits(hits: Sequence[Mapping[str, Any]], fan_in: float | None, console: 
             console.print("   " + " > ".join(map(safe, hit["heading_path"])), style="italic")
         if matched := hit["matched"]:
             place = f"[{matched['start']}:{matched['end']}]"
-            console.print(f"   matched {place} {snippet(matched['text'], SNIPPET_CHARS)}")
-        console.print("   " + snippet(hit["text"], SNIPPET_CHARS))
+            print_indented(console, f"matched {place} {snippet(matched['text'], SNIPPET_CHARS)}")
+        print_indented(console, snippet(hit["text"], SNIPPET_CHARS))
     if fan_in is not None and any(hit["matched"] for hit in hits):
         console.print(f"fan-in: {fan_in:.2f} units matched for each passage; near 1, the hits are scattered")
 
@@ -67,12 +72,13 @@ def show_status(payload: Mapping[str, Any], console: "Console") -> None:
         ("made", payload["created_at"] + (f", from {payload['base']}" if payload["base"] else "")),
         ("documents", counts_in_words(payload["documents"])),
         ("units", counts_in_words(payload["units"])),
-        ("index", f"{', '.join(payload['index_kinds']) or 'none'} in {payload['n_shards']} shards"),
+        ("index", f"{', '.join(payload['index_kinds']) or 'none'} in {n_of(payload['n_shards'], 'shard')}"),
         ("recall@10", "not measured" if recall is None else f"{recall:.3f}"),
         ("files", f"{payload['n_files']:,}, {format_bytes(payload['n_bytes'])}"),
         (
             "store",
-            f"{payload['n_stored_files']:,} files, {format_bytes(payload['n_stored_bytes'])}, {_n_versions(payload)}",
+            f"{payload['n_stored_files']:,} files, {format_bytes(payload['n_stored_bytes'])}, "
+            f"{n_of(payload['n_versions'], 'version')}",
         ),
         ("last run", _times(payload["seconds"])),
         *(("live run", run) for run in payload["live_runs"]),
@@ -89,7 +95,7 @@ def show_faults(payload: Mapping[str, Any], console: "Console") -> None:
     for fault in payload["faults"]:
         console.print(safe(f"{fault['path']}: {fault['problem']}"), soft_wrap=True)
     name = f"version {safe(payload['version'])}" if payload["version"] else "the current version"
-    console.print(f"{name}: {'sound' if payload['sound'] else _faults(payload['faults'])}", soft_wrap=True)
+    console.print(f"{name}: {'sound' if payload['sound'] else n_of(len(payload['faults']), 'fault')}", soft_wrap=True)
 
 
 def show_removed(payload: Mapping[str, Any], console: "Console") -> None:
@@ -167,17 +173,18 @@ def format_bytes(n_bytes: int) -> str:
 
 
 def planned_in_words(planned: Mapping[str, Any]) -> str:
-    """The counts of a run over those that were foretold.
+    """The counts that were foretold of a run, beside those that it came to.
 
     >>> planned_in_words({"encoder_tokens": {"planned": 100, "measured": 99}, "source": "dry run"})
-    'encoder tokens 99 of 100 (dry run)'
+    '100 encoder tokens (measured 99); by dry run'
     """
     pairs = ", ".join(
-        f"{name.replace('_', ' ')} {_count_in_words(pair['measured'])} of {_count_in_words(pair['planned'])}"
+        f"{_count_in_words(pair['planned'])} {_PLANNED_NAMES.get(name, name.replace('_', ' '))} "
+        f"(measured {_count_in_words(pair['measured'])})"
         for name, pair in planned.items()
         if name != "source"
     )
-    return f"{pairs} ({planned['source']})"
+    return f"{pairs}; by {planned['source']}"
 
 
 def _count_in_words(value: float) -> str:
@@ -185,9 +192,11 @@ def _count_in_words(value: float) -> str:
 
 
 def counts_in_words(counts: Mapping[str, int]) -> str:
-    """Counts by name, totals first."""
-    totals_first = sorted(counts.items(), key=lambda item: item[0] not in ("listed", "total"))
-    return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in totals_first) or "none"
+    """Counts by name, totals first, and outcomes in the order in which a run tells them."""
+    is_outcome = not counts.keys().isdisjoint(("listed", "total"))
+    order = {name: place for place, name in enumerate(_ORDER)} if is_outcome else {}
+    in_order = sorted(counts.items(), key=lambda item: order.get(item[0], len(order)))
+    return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in in_order) or "none"
 
 
 def outcome_pairs(outcomes: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -201,21 +210,41 @@ def outcome_pairs(outcomes: Mapping[str, int]) -> list[tuple[str, str]]:
         group = {"failed": "failures", "unit_failed": "failures", "chunker": "cut by"}.get(kind, "noted")
         shown = rest.replace(":", ": ") if rest else name
         groups[group][("unit " if kind == "unit_failed" else "") + shown] = count
-    return [(label, safe(counts_in_words(counts))) for label, counts in groups.items() if counts]
+    return [(label, safe(_nested_counts_in_words(counts))) for label, counts in groups.items() if counts]
+
+
+def _nested_counts_in_words(counts: Mapping[str, int]) -> str:
+    """Counts by name, those of `name.reason` in brackets behind `name`.
+
+    >>> _nested_counts_in_words({"rejected_prefixes": 3, "rejected_prefixes.empty": 2, "rejected_prefixes.echo": 1})
+    '3 rejected prefixes (2 empty, 1 echo)'
+    """
+    parts: dict[str, dict[str, int]] = {name: {} for name in counts}
+    for name, count in counts.items():
+        whole, _, reason = name.partition(".")
+        if reason and whole in counts:
+            parts[whole][reason] = count
+            del parts[name]
+    said = (
+        counts_in_words({name: counts[name]}) + (f" ({counts_in_words(parts[name])})" if parts[name] else "")
+        for name in parts
+    )
+    return ", ".join(said)
 
 
 def llm_pairs(llm: Mapping[str, float]) -> list[tuple[str, str]]:
     """What a language model was asked and paid, in one line; none where none was asked.
 
     >>> llm_pairs({"answers": 3, "retries": 1, "wasted_tokens": 0, "busy_seconds": 0.5, "usd": 0.02})
-    [('LLM', '3 answers, 1 retries, 0 wasted tokens, busy 0.5 s, 0.0200 USD')]
+    [('LLM', '3 answers, 1 retries, 0 wasted tokens, busy 0.5 s, 0.02 USD')]
     """
     if not llm.get("answers") and not llm.get("wasted_tokens"):
         return []
     counted = ", ".join(
         f"{llm[name]:,.0f} {name.replace('_', ' ')}" for name in ("answers", "retries", "wasted_tokens")
     )
-    return [("LLM", f"{counted}, busy {llm['busy_seconds']:.1f} s, {llm['usd']:.4f} USD")]
+    money = f"{llm['usd']:.3g} USD" if llm["usd"] else "no price stated"
+    return [("LLM", f"{counted}, busy {llm['busy_seconds']:.1f} s, {money}")]
 
 
 def _over_limit(over: Mapping[str, float]) -> str:
@@ -224,14 +253,6 @@ def _over_limit(over: Mapping[str, float]) -> str:
 
 def _without_unused_llm(tokens: Mapping[str, int]) -> dict[str, int]:
     return {name: count for name, count in tokens.items() if count or not name.startswith("llm_")}
-
-
-def _n_versions(payload: Mapping[str, Any]) -> str:
-    return "1 version" if payload["n_versions"] == 1 else f"{payload['n_versions']:,} versions"
-
-
-def _faults(faults: Sequence[Any]) -> str:
-    return "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
 
 
 def _times(seconds: Mapping[str, float]) -> str:

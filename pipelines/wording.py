@@ -10,6 +10,15 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
+def n_of(number: int, what: str) -> str:
+    """A number of things whose plural ends in s.
+
+    >>> n_of(1, "cut"), n_of(1200, "unit")
+    ('1 cut', '1,200 units')
+    """
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def shown(value: object) -> str:
     """A value as a message shows it: on one line, in ASCII, at most 80 characters."""
     text = ascii(value)

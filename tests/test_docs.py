@@ -121,10 +121,12 @@ def test_the_commands_of_the_page_on_semantic_cuts_run_in_order(shell):
 def test_the_examples_of_cutting_by_asking_run(shell):
     for body in blocks(CHECKOUT / "docs" / "llm.md", "sh"):
         assert "the mean of the document's own sentences" in shell(["bash", "-euo", "pipefail", "-c"], body)
-    (body,) = (body for body in blocks(CHECKOUT / "docs" / "llm.md", "python") if "pipelines" in body)
-    printed = shell([sys.executable, "-c"], body)
+    cutting, rewriting = (body for body in blocks(CHECKOUT / "docs" / "llm.md", "python") if "pipelines" in body)
+    printed = shell([sys.executable, "-c"], cutting)
     assert printed.count("Published version") == 2
     assert "similarity changes sides" in printed and "after the sentences that the model named" in printed
+    found = shell([sys.executable, "-c"], rewriting)
+    assert re.findall(r"^\d+$", found, re.MULTILINE) == ["22", "22"] and "matched [214:259] Films, games" in found
 
 
 EVALUATE_BLOCKS = [pair for pair in BLOCK.findall((CHECKOUT / "docs" / "evaluate.md").read_text()) if pair[0] != "json"]

@@ -12,6 +12,7 @@ from transforms.chunking import Cutter
 from transforms.contents import Content
 from transforms.context import RunContext
 from transforms.cutting import Cut, Row, cut_contents, encode_items
+from transforms.elements import PASSAGE
 from transforms.former_vectors import find_hashes
 from transforms.planning.costs import PolicyFigures, Pricing, price
 from transforms.planning.figures import Figure, weakest
@@ -39,6 +40,7 @@ class DryTally:
         self._to_encode = PassTally(facts.max_input_tokens, facts.overhead_tokens)
         self._all_new = PassTally(facts.max_input_tokens, facts.overhead_tokens)
         self._n_encoded = self._n_reused = self._n_kept = self._kept_tokens = self._n_removed = 0
+        self._n_passages = 0
         self.n_failed_documents = 0
         self.outcomes: Counter[str] = Counter()
 
@@ -66,8 +68,12 @@ class DryTally:
         self.n_failed_documents += len(failures)
         self.outcomes.update(_without_unasked(result.outcomes))
         self.outcomes.update(f"failed:{failure.stage}:{failure.reason}" for failure in failures)
-        if not rows:
-            return
+        matched = [row for row in rows if row["level"] != PASSAGE]
+        self._n_passages += len(rows) - len(matched)
+        if matched:
+            self._add(matched)
+
+    def _add(self, rows: list[Row]) -> None:
         contents, contexts = self._lengths(rows)
         self._all_new.add(contents, contexts)
         needed = np.array([bool(row["needs_vector"]) for row in rows])
@@ -78,7 +84,7 @@ class DryTally:
     def units(self) -> dict[str, int]:
         """Units after the run, and how many it would encode, reuse and remove."""
         encoded = self._n_encoded + (self.unanswered.n_units if self.unanswered else 0)
-        total = self._n_kept + encoded + self._n_reused
+        total = self._n_kept + encoded + self._n_reused + self._n_passages
         return {"total": total, "encoded": encoded, "reused": self._n_reused, "removed": self._n_removed}
 
     def run_work(self) -> PolicyWork:

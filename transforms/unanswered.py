@@ -7,7 +7,7 @@ from models.facts import EncoderFacts
 from models.prices import Assumptions
 from transforms.context import RunContext
 from transforms.cutting import Row
-from transforms.elements import CHUNK
+from transforms.elements import CHUNK, PASSAGE
 from transforms.planning.work import EncoderPass, LlmCalls, even_pass
 from transforms.rewriting import boundaries, prefixes, propositions, summaries
 from transforms.rewriting.tried import TriedAsking
@@ -36,9 +36,8 @@ class Unanswered:
             self._n_passages += len(chunks)
             self._passage_tokens += n_tokens
             # A prefix changes what is read of a unit; a passage of propositions is not read at all.
-            needed = {"context": True, "propositions": False}
-            if rewrite in needed:
-                rows = [{**row, "needs_vector": needed[rewrite]} if row["level"] == CHUNK else row for row in rows]
+            changed: Mapping[str, Row] = {"context": {"needs_vector": True}, "propositions": {"level": PASSAGE}}
+            rows = [{**row, **changed.get(rewrite, {})} if row["level"] == CHUNK else row for row in rows]
         if chunker in CUT_STAGES and self._is_asked(CUT_STAGES[chunker], content_id):
             self._n_uncut += 1
             self._uncut_tokens += n_tokens

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.advise.advising import LONG_ANSWER, AdviceReport
-from pipelines.output import print_pairs, safe
+from pipelines.output import print_indented, print_pairs, safe
 from pipelines.plan_view import MARKS, short
 from transforms.planning.advice import Advice
 from transforms.planning.separability import Separation
@@ -25,10 +25,10 @@ def show_advice(report: AdviceReport, console: "Console") -> None:
     print_pairs(console, _measured(report))
     for one in report.advice:
         console.print(f"\n{one.topic}: {one.choice}", style="bold")
-        console.print(f"  {_sentence(one.reason)}.")
+        print_indented(console, f"{_sentence(one.reason)}.", 2)
         cost = _cost(report, one)
         if cost:
-            console.print(f"  {cost}")
+            print_indented(console, cost, 2)
     console.print(
         f"\nMarks: {', '.join(f'{sign} {word}' for word, sign in MARKS.items())}. Money is for the sample once."
     )

@@ -127,7 +127,7 @@ def _audit_root(arguments: argparse.Namespace, beam_args: list[str] | None) -> O
 
         report = audit_root_scattered(arguments.root, arguments.version, encoder, beam_args)
         return Outcome(report.to_json(), report.show)
-    report = audit_root(arguments.root, arguments.version, encoder, arguments.questions, arguments.k)
+    report = audit_root(arguments.root, arguments.version, encoder, arguments.questions, arguments.k, watch_progress)
     return Outcome(report.to_json(), report.show)
 
 

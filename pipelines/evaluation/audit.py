@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from pipelines.evaluation.comparing import finite
 from pipelines.evaluation.corpus import nothing_to_read, read_documents
 from pipelines.evaluation.encoding import VectorMemo
 from pipelines.output import print_pairs, safe
-from pipelines.progress import Watch
+from pipelines.progress import Progress, Watch
 from transforms.evaluation.questions import read_questions
 from transforms.evaluation.truncation import Group, Tally, effective_limit
 from transforms.extraction import Extracted
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 TEXTS_AT_ONCE = 1024
 SHOWN_SOURCES = 10
+SHOWN_CHARS = 32
 _NOT_FOUND = "none found"
 
 
@@ -118,11 +120,12 @@ def audit(
     auditor, outcomes = Auditor(encoder), Counter[str]()
     texts: list[str] = []
     documents: list[str] = []
-    for inputs in _batches(reading, document_column, outcomes):
-        auditor.add(inputs)
-        if questions is not None:
-            documents += [document for document, _, _ in inputs]
-            texts += [text for _, _, text in inputs]
+    with auditor.counting(watch):
+        for inputs in _batches(reading, document_column, outcomes):
+            auditor.add(inputs)
+            if questions is not None:
+                documents += [document for document, _, _ in inputs]
+                texts += [text for _, _, text in inputs]
     if not auditor.tally.total().n_inputs:
         raise SettingsError(nothing_to_read(reading, outcomes))
     answers = None
@@ -141,12 +144,18 @@ class Auditor:
         self._prompts = self.tokenizer.count(list(encoder_prompts(settings))).tolist()
         self.room_tokens = self._room(self.limits.documents, 0)
         self.tally = Tally(self.room_tokens)
+        self.n_counted = 0
+
+    def counting(self, watch: Watch | None) -> AbstractContextManager[None]:
+        """Has `watch` show how many inputs are counted while the block runs."""
+        return watch(lambda: Progress("counting", self.n_counted, 0, "inputs")) if watch else nullcontext()
 
     def add(self, inputs: Sequence[tuple[str, str, str]]) -> None:
         """Count inputs (document, source, text)."""
         counts = self.tokenizer.count([text for _, _, text in inputs])
         for (document, source, _), n_tokens in zip(inputs, counts.tolist(), strict=True):
             self.tally.add(document, source, n_tokens)
+        self.n_counted += len(inputs)
 
     def report(
         self,
@@ -253,7 +262,7 @@ def _show_answers(console: "Console", answers: Clipped, n_over_limit: int) -> No
     if len(answers.deployed):
         recall, n_questions = answers.recall, len(answers.deployed)
         interval = f"{recall.low:.3f} to {recall.high:.3f}"
-        pairs.append(("recall", f"{recall.mean:.3f} ({interval}), {n_questions:,} questions"))
+        pairs.append(("recall", f"{recall.mean:.3f} ({interval}) of the references, over {n_questions:,} questions"))
         pairs.append(("truncation", _cost_text(answers, n_over_limit)))
     print_pairs(console, pairs)
 
@@ -265,9 +274,14 @@ def _cost_text(answers: Clipped, n_over_limit: int) -> str:
         return "what it costs is measured for a corpus only (--input)"
     estimate, flips = answers.cost
     return (
-        f"costs {estimate.mean:+.3f} ({estimate.low:+.3f} to {estimate.high:+.3f}) of recall: read in pieces, "
+        f"costs {estimate.mean:+z.3f} ({estimate.low:+z.3f} to {estimate.high:+z.3f}) of recall: read in pieces, "
         f"{flips.improved:,} questions are better and {flips.regressed:,} worse"
     )
+
+
+def _ending(name: str) -> str:
+    """The end of a long name, which tells a source from its neighbours; `--json` has all of it."""
+    return name if len(name) <= SHOWN_CHARS else f"... {name[4 - SHOWN_CHARS :]}"
 
 
 def _show_groups(console: "Console", name: str, groups: Sequence[Group]) -> None:
@@ -281,6 +295,6 @@ def _show_groups(console: "Console", name: str, groups: Sequence[Group]) -> None
     for group in groups:
         counts = (f"{group.n_documents:,}", f"{group.n_inputs:,}", f"{group.n_over_limit:,}")
         shares = (f"{group.over_limit_share:.1%}", f"{group.unread_share:.1%}")
-        table.add_row(*(Text(cell) for cell in (safe(group.name), *counts, *shares)))
+        table.add_row(*(Text(cell) for cell in (_ending(safe(group.name)), *counts, *shares)))
     console.print()
     console.print(table)

@@ -11,6 +11,7 @@ from models.settings import EncoderSettings
 from pipelines.evaluation.audit import TEXTS_AT_ONCE, Auditor, AuditReport
 from pipelines.evaluation.clipping import Inputs, Rows, measure_clipping
 from pipelines.evaluation.published import PublishedArm
+from pipelines.progress import Watch
 from pipelines.search import open_index
 from pipelines.search.shard import Row
 from transforms.indexing.searching import NONE
@@ -22,6 +23,7 @@ def audit_root(
     encoder: EncoderSettings | None = None,
     questions: str | Path | None = None,
     k: int = 5,
+    watch: Watch | None = None,
 ) -> AuditReport:
     """What the version's encoder did not read of its units, and what became of the references of `questions`.
 
@@ -37,16 +39,17 @@ def audit_root(
         raise SettingsError(f"version {index.version} in {root} holds no units; there is nothing to audit")
     texts: list[str] = []
     contents: list[str] = []
-    for start in range(0, len(ids), TEXTS_AT_ONCE):
-        units = index.units(ids[start : start + TEXTS_AT_ONCE])
-        rows = [units[int(number)] for number in ids[start : start + TEXTS_AT_ONCE]]
-        inputs = [input_of(row) for row in rows]
-        uris = index.uris({str(row["content_id"]) for row in rows})
-        owners = [str(row["content_id"]) for row in rows]
-        auditor.add([(owner, source_of(uris[owner]), text) for owner, text in zip(owners, inputs, strict=True)])
-        if questions is not None:
-            texts += inputs
-            contents += owners
+    with auditor.counting(watch):
+        for start in range(0, len(ids), TEXTS_AT_ONCE):
+            units = index.units(ids[start : start + TEXTS_AT_ONCE])
+            rows = [units[int(number)] for number in ids[start : start + TEXTS_AT_ONCE]]
+            inputs = [input_of(row) for row in rows]
+            uris = index.uris({str(row["content_id"]) for row in rows})
+            owners = [str(row["content_id"]) for row in rows]
+            auditor.add([(owner, source_of(uris[owner]), text) for owner, text in zip(owners, inputs, strict=True)])
+            if questions is not None:
+                texts += inputs
+                contents += owners
     answers = None
     if questions is not None:
         arm = PublishedArm(root, index.version, encoder)

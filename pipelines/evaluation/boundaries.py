@@ -108,7 +108,7 @@ class BoundaryReport:
             console.print(f"{len(self.skipped)} texts left out: one section only, or too short for a window")
         console.print(
             "0 is perfect. Means are over texts, pooled shares over all windows. k is half the mean section of a text "
-            "in lines, halves up, at least 2; a text of N lines has N - k windows."
+            "in lines, halves rounded up, at least 2; a text of N lines has N - k windows."
         )
 
 

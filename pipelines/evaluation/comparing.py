@@ -70,7 +70,7 @@ def warning(comparison: Comparison, names: tuple[str, str], k: int, budget_token
     return (
         f"{winner} is ahead of {loser} by {abs(gain):.3f} in recall at k = {k}, with units {longer / shorter:.1f} "
         f"times as long ({longer:.0f} tokens, not {shorter:.0f}). Within {budget_tokens:,} tokens each, the difference "
-        f"is {sign * fair.mean:+.3f} ({low:+.3f} to {high:+.3f})."
+        f"is {sign * fair.mean:+z.3f} ({low:+z.3f} to {high:+z.3f})."
     )
 
 

@@ -42,7 +42,9 @@ def read_corpus(reading: ReadingSettings) -> Corpus:
 def nothing_to_read(reading: ReadingSettings, outcomes: Counter[str]) -> str:
     """What to say of a corpus without a text."""
     counts = ", ".join(f"{count} {name.replace(':', ': ')}" for name, count in sorted(outcomes.items()))
-    return f"input = {' '.join(reading.input)!a} has no document with text ({counts or 'no file'}); correct the pattern"
+    names_no_column = any(name.endswith(("no_id", "no_text")) for name in outcomes)
+    remedy = "name the columns with id_column and text_column" if names_no_column else "correct the pattern"
+    return f"input = {' '.join(reading.input)!a} has no document with text ({counts or 'no file'}); {remedy}"
 
 
 def read_documents(reading: ReadingSettings, outcomes: Counter[str]) -> Iterator[tuple[str, str, Extracted]]:

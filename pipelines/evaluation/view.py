@@ -135,8 +135,8 @@ def _estimate(estimate: Estimate, n_digits: int) -> tuple[str, str]:
 def _difference(difference: Difference) -> tuple[str, str, str, str]:
     estimate, flips = difference.estimate, difference.flips
     return (
-        f"{estimate.mean:+.3f}",
-        f"{estimate.low:+.3f} to {estimate.high:+.3f}",
+        f"{estimate.mean:+z.3f}",
+        f"{estimate.low:+z.3f} to {estimate.high:+z.3f}",
         f"{flips.improved} / {flips.regressed} / {flips.tied}",
         p_text(flips),
     )

@@ -104,8 +104,8 @@ def _show_hypotheses(report: SweepReport, console: "Console") -> None:
     for verdict in report.findings.verdicts:
         estimate = verdict.estimate
         console.print(
-            f"{verdict.quantity} in {verdict.metric}, within {cuts.budget_tokens:,} tokens: {estimate.mean:+.3f} "
-            f"({_interval(estimate, '+.3f')})"
+            f"{verdict.quantity} in {verdict.metric}, within {cuts.budget_tokens:,} tokens: {estimate.mean:+z.3f} "
+            f"({_interval(estimate, '+z.3f')})"
         )
         console.print(f"  {_verdict_text(verdict)}")
 
@@ -123,15 +123,15 @@ def _show_checks(report: SweepReport, console: "Console") -> None:
         True: f"valid: from A to C the control ({control:,} questions) does not move beyond noise",
         False: f"INVALID: from A to C the control ({control:,} questions) moves beyond noise, though both read its "
         "documents whole: something else than truncation differs, and the attribution above does not hold",
-        None: f"not checked: {control:,} questions are about documents that fit the short limit only, and it takes "
-        f"{LEAST_CONTROL_QUESTIONS}",
+        None: f"not checked: it takes {LEAST_CONTROL_QUESTIONS} questions about documents that fit the short limit, "
+        f"and there {'is' if control == 1 else 'are'} {control:,}",
     }
     console.print("\nThe attribution", style="bold")
     pairs = [("control", texts[found.is_valid])]
     if found.n_questions[CONTROL] and found.n_questions[LONG_DOCUMENTS]:
         gap = found.unexplained
         left = (
-            f"{gap.mean:+.3f} ({_interval(gap, '+.3f')}): recall of A on the control less that of B on long documents"
+            f"{gap.mean:+z.3f} ({_interval(gap, '+z.3f')}): recall of A on the control less that of B on long documents"
         )
         pairs.append(("unexplained", left))
     if found.longer_units_won:
@@ -174,4 +174,4 @@ def _interval(estimate: Estimate, form: str = ".3f") -> str:
 def _difference(one: Difference) -> Sequence[str]:
     flips = one.flips
     changes = f"{flips.improved} / {flips.regressed} / {flips.tied}"
-    return f"{one.estimate.mean:+.3f}", _interval(one.estimate, "+.3f"), changes, p_text(flips)
+    return f"{one.estimate.mean:+z.3f}", _interval(one.estimate, "+z.3f"), changes, p_text(flips)

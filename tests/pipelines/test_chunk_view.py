@@ -56,7 +56,7 @@ def test_a_row_is_a_document_and_a_bad_row_is_named(view):
     answer = found.to_json()
     assert [(unit["key"], unit["text"]) for unit in answer["units"]] == [("a", "one two"), ("c", "three")]
     assert [failure["row"] for failure in answer["failures"]] == [1] and answer["failures"][0]["reason"]
-    assert "a.jsonl#a: 1 units" in printed(found) and "a.jsonl#b: no_text" in printed(found)
+    assert "a.jsonl#a: 1 unit " in printed(found) and "a.jsonl#b: no_text" in printed(found)
 
 
 def test_what_fell_back_is_noted(view):

@@ -70,7 +70,7 @@ def test_status_shows_the_current_version(run, root):
     assert (status["version"], status["base"], status["recall_at_10"]) == ("v2", "v1", None)
     assert status["documents"] == {"listed": 2, "indexed": 1, "failed": 1}
     code, out, _ = run("status", root)
-    assert code == 0 and "v2" in out and "2 listed, 1 failed, 1 indexed" in out and "not measured" in out
+    assert code == 0 and "v2" in out and "2 listed, 1 indexed, 1 failed" in out and "not measured" in out
 
 
 def test_the_keys_of_every_answer_are_documented(run, root, checkout):

@@ -151,7 +151,9 @@ def test_a_run_shows_the_plan_beside_what_it_measured(mill, run, tmp_path):
     plan.write_text(run(*words, "--dry-run", "--json")[1])
     tokens = json.loads(plan.read_text())["policies"][0]["figures"]["encoder_tokens"]["value"]
     code, out, _ = run(*words, "--planned", plan)
-    assert code == 0 and f"units 1 of 1, encoder tokens {tokens:,.0f} of {tokens:,.0f}" in " ".join(out.split())
+    assert code == 0 and f"1 units (measured 1), {tokens:,.0f} encoder tokens (measured {tokens:,.0f})" in " ".join(
+        out.split()
+    )
     again = json.loads(run(*words, "--planned", plan, "--json")[1])
     assert again["planned"]["units"] == {"planned": 1, "measured": 0}
     plan.write_text('{"dry_run": true, "policies": []}')
@@ -199,6 +201,10 @@ def test_rewriting_is_priced_for_what_has_no_stored_answer(mill, name):
         dry = trial(mill, **asked)
         assert dry.outcomes["llm_requests"] == 2 and endpoint.n_requests == 0
         first = figures(dry)
+        # Nothing is stored yet: nothing is reused, and the run is the whole corpus.
+        assert dry.units["reused"] == 0 and first == {
+            key: figure.value for key, figure in dry.policies[1].figures.items() if key in first
+        }
         assert first["llm_input_tokens"] > 0 and first["llm_output_tokens"] > 0
         assert dry.policies[0].figures["llm_input_tokens"].mark == "measured"
 

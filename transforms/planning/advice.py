@@ -87,7 +87,7 @@ def advise_chunker(traits: Traits) -> Advice:
         return Advice("chunker", "structural", f"{share}: cut where the author did", figures, "structural")
     if traits.markup_share > LEAST_MARKUP:
         reason = f"{share}: auto cuts those by their structure and the others recursively"
-        return Advice("chunker", "auto", reason, figures, "structural")
+        return Advice("chunker", "auto", reason, figures, "auto")
     if semantic_pays(traits):
         assert traits.separation is not None
         hits = hits_at_prevalence(traits.separation)
@@ -207,8 +207,7 @@ def advise_llm_boundaries(traits: Traits) -> Advice:
 
 
 def _headroom(traits: Traits, n_facts: float) -> float | None:
-    m = max(1, round(n_facts))
-    return None if traits.rho is None or traits.rho < 0 else headroom(m, min(1.0, traits.rho))
+    return None if traits.rho is None or traits.rho < 0 else headroom(max(1.0, n_facts), min(1.0, traits.rho))
 
 
 def _pooled(traits: Traits) -> dict[str, float | int | None]:
@@ -235,13 +234,13 @@ def _pooled_text(figures: Mapping[str, float | int | None]) -> str:
     wins = "more" if score > (a or 0.0) else "less"
     return (
         f". Questions meet the answering sentence at a = {a:.2f} and its neighbours at b = {b:.2f}: a unit of {n} "
-        f"scores {score:.2f}, {wins} than the sentence, which loses where b is above {edge:.2f} (idealised)"
+        f"sentences scores {score:.2f}, {wins} than the sentence, which loses where b is above {edge:.2f} (idealised)"
     )
 
 
 def _distracted(traits: Traits, n_facts: float) -> dict[str, float | int | None]:
     """From which similarity a passage of merely near facts beats the right one, and its score at the measured one."""
-    m, rho = max(1, round(n_facts)), traits.rho
+    m, rho = max(1.0, n_facts), traits.rho
     if rho is None or rho < 0:
         return {}
     figures: dict[str, float | int | None] = {"distractor_wins_above": distractor_wins_above(m, min(1.0, rho))}
@@ -261,7 +260,7 @@ def _too_little(n_facts: float) -> str:
 def _facts_text(n_facts: float, traits: Traits) -> str:
     if traits.rho is None or traits.rho < 0:
         return f"m = {n_facts:.1f} facts a unit"
-    score = gold_score(max(1, round(n_facts)), min(1.0, traits.rho))
+    score = gold_score(max(1.0, n_facts), min(1.0, traits.rho))
     return f"m = {n_facts:.1f} facts a unit, rho = {traits.rho:.2f}: headroom {1 - score:.2f}"
 
 

@@ -13,6 +13,8 @@ from transforms.planning.work import EncoderPass, even_pass, fixed_pass
 from transforms.settings import ChunkingSettings
 
 CUTTERS = ("fixed", "recursive", "structural")
+AUTO = "auto"
+"""Structural cuts where a document has markup, recursive ones elsewhere: known of a sample only."""
 LEVELS = ("sentence", "paragraph", "section")
 
 
@@ -43,7 +45,7 @@ def settings_of(name: str, settings: ChunkingSettings, room: int) -> ChunkingSet
 
 
 class CorpusPasses(msgspec.Struct, frozen=True):
-    """A corpus as the planner knows it. `passes` holds one of each name in CUTTERS and LEVELS.
+    """A corpus as the planner knows it. `passes` holds one of each name in CUTTERS and LEVELS, and AUTO where known.
 
     `source` says in words where the counts are from; `mark` how documents and tokens are known.
     """

@@ -52,8 +52,10 @@ def coarse_wins_above_limit(answer_similarity: float, rho: float) -> float:
     return answer_similarity * sqrt(rho)
 
 
-def gold_score(n_propositions: int, rho: float) -> float:
+def gold_score(n_propositions: float, rho: float) -> float:
     """Cosine of a passage of m facts and the one fact that is asked for: sqrt((1 + (m - 1) rho) / m).
+
+    `n_propositions` may be a mean, which need not be whole.
 
     >>> gold_score(8, 0.5)
     0.75
@@ -62,12 +64,12 @@ def gold_score(n_propositions: int, rho: float) -> float:
     return sqrt((1 + (n_propositions - 1) * rho) / n_propositions)
 
 
-def headroom(n_propositions: int, rho: float) -> float:
+def headroom(n_propositions: float, rho: float) -> float:
     """What matching facts one by one could add to the score of the right passage at most: one minus its gold score."""
     return 1 - gold_score(n_propositions, rho)
 
 
-def distractor_score(n_propositions: int, distractor_similarity: float, rho: float) -> float:
+def distractor_score(n_propositions: float, distractor_similarity: float, rho: float) -> float:
     """Cosine of a query and a passage whose m facts are all near it and none is right.
 
     m gamma / sqrt(m (1 + (m - 1) rho))
@@ -79,7 +81,7 @@ def distractor_score(n_propositions: int, distractor_similarity: float, rho: flo
     return n_propositions * distractor_similarity / _pooled_length(n_propositions, rho)
 
 
-def distractor_wins_above(n_propositions: int, rho: float) -> float:
+def distractor_wins_above(n_propositions: float, rho: float) -> float:
     """The similarity from which such a passage beats the right one: (1 + (m - 1) rho) / m, the gold score's square."""
     return gold_score(n_propositions, rho) ** 2
 
@@ -98,7 +100,7 @@ def hits_for_parents(n_parents: int, fan_in: float) -> float:
     return n_parents * _checked_fan_in(fan_in)
 
 
-def check_geometry(n_sentences: int, answer_similarity: float, neighbour_similarity: float, rho: float) -> None:
+def check_geometry(n_sentences: float, answer_similarity: float, neighbour_similarity: float, rho: float) -> None:
     """SettingsError unless a query and n unit vectors can have these similarities.
 
     They can where the Gram matrix of all n + 1 vectors has no negative eigenvalue: v' R^-1 v <= 1 for the query's
@@ -114,7 +116,7 @@ def check_geometry(n_sentences: int, answer_similarity: float, neighbour_similar
         )
 
 
-def _explained(n: int, a: float, b: float, rho: float) -> float:
+def _explained(n: float, a: float, b: float, rho: float) -> float:
     """V' R^-1 v, with the inverse of the two eigenvalues of R, 1 + (n - 1) rho and n - 1 times 1 - rho.
 
     Where an eigenvalue is 0 the query must have no part along its vectors.
@@ -130,14 +132,14 @@ def _part(square: float, eigenvalue: float) -> float:
     return square / eigenvalue
 
 
-def _pooled_length(n: int, rho: float) -> float:
+def _pooled_length(n: float, rho: float) -> float:
     length = sqrt(n * (1 + (n - 1) * rho))
     if isclose(length, 0, abs_tol=_ROUNDING):
         raise SettingsError(f"rho = {rho} leaves nothing of the sum of {n} vectors; a pooled score has no value there")
     return length
 
 
-def _check_rho(n: int, rho: float) -> None:
+def _check_rho(n: float, rho: float) -> None:
     if n < 1:
         raise SettingsError(f"{n} sentences or facts; there must be at least one")
     least = -1 / (n - 1) if n > 1 else -1.0

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from models.facts import EncoderFacts
 from models.prices import Assumptions
-from transforms.planning.corpus import CorpusPasses
+from transforms.planning.corpus import AUTO, CorpusPasses
 from transforms.planning.counts import corpus_tokens, detection_tokens, rewriting_tokens, semantic_tokens
 from transforms.planning.work import EncoderPass, LlmCalls, PolicyWork, even_pass
 
@@ -13,8 +13,12 @@ FULL_READ = "every token of the corpus once"
 
 
 def plan_policies(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> list[PolicyWork]:
-    """The work of every policy over `corpus`, cheapest kind first. LLM tokens are counted as the encoder's are."""
-    return [build(corpus, facts, assumed) for build in POLICIES.values()]
+    """The work of every policy over `corpus`, cheapest kind first. LLM tokens are counted as the encoder's are.
+
+    `auto` is left out where nobody knows which documents have markup.
+    """
+    known = (build for name, build in POLICIES.items() if name != AUTO or AUTO in corpus.passes)
+    return [build(corpus, facts, assumed) for build in known]
 
 
 def _fixed(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
@@ -31,6 +35,10 @@ def _recursive(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) 
 def _structural(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
     meaning = f"the author's own sections, up to {corpus.windows.structural} tokens, headings in front"
     return PolicyWork("structural", meaning, (corpus.passes["structural"],))
+
+
+def _auto(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
+    return PolicyWork(AUTO, "structural where a document has markup, recursive elsewhere", (corpus.passes[AUTO],))
 
 
 def _semantic(corpus: CorpusPasses, facts: EncoderFacts, assumed: Assumptions) -> PolicyWork:
@@ -161,6 +169,7 @@ POLICIES: Mapping[str, Build] = {
     "fixed": _fixed,
     "recursive": _recursive,
     "structural": _structural,
+    AUTO: _auto,
     "sentence + section": _levels("sentence", "section"),
     "sentence + paragraph + section": _levels("sentence", "paragraph", "section"),
     "semantic": _semantic,

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from models.settings import EncoderSettings
 from models.tokenizer import Tokenizer
 from transforms.chunkers.sentences import sentence_starts
-from transforms.chunking import make_cutter
+from transforms.chunking import has_markup, make_cutter
 from transforms.elements import CutDocument, Snapshot
 from transforms.extraction import content_id
-from transforms.planning.corpus import CUTTERS, LEVELS, CorpusPasses, Windows, settings_of
+from transforms.planning.corpus import AUTO, CUTTERS, LEVELS, CorpusPasses, Windows, settings_of
 from transforms.planning.work import PassTally
 from transforms.settings import ChunkingSettings
 
@@ -35,7 +35,7 @@ class Sample:
         slots_per_sentence: float,
         call_tokens: int = EncoderSettings().work_item_tokens,
     ) -> None:
-        self._calls = {name: _Call(call_tokens) for name in CUTTERS}
+        self._calls = {name: _Call(call_tokens) for name in (*CUTTERS, AUTO)}
         self._items = _Items(call_tokens * CHARS_PER_TOKEN)
         self._tokenizer = tokenizer
         self._overhead = tokenizer.overhead_tokens + prompt_tokens
@@ -49,6 +49,7 @@ class Sample:
         slots: dict[str, float] = {
             name: min(self._windows[name] + reserved[name], self._room) + self._overhead for name in CUTTERS
         }
+        slots[AUTO] = max(slots["recursive"], slots["structural"])
         slots |= {level: self._room + self._overhead for level in LEVELS} | {"sentence": slots_per_sentence}
         self._tallies = {name: PassTally(size, self._overhead) for name, size in slots.items()}
         self._seen: set[str] = set()
@@ -75,13 +76,15 @@ class Sample:
                 call.start()
         starts = self._tokenizer.tokenize(snapshot.text).starts
         self.n_tokens += len(starts)
-        for cutter_name, cutter in self._cutters.items():
-            self._add_cut(cutter_name, cutter.cut(snapshot))
+        cuts = {name: cutter.cut(snapshot) for name, cutter in self._cutters.items()}
+        for cutter_name, cut in cuts.items():
+            self._add_cut(cutter_name, cut)
+        self._add_cut(AUTO, cuts["structural" if has_markup(snapshot) else "recursive"])
         self._add_levels(snapshot, starts)
 
     def finish(self, source: str, scale: float = 1.0) -> CorpusPasses:
         """The passes of `scale` times the sample."""
-        basis = {name: f"{name} cuts of the sample" for name in CUTTERS} | {
+        basis = {name: f"{name} cuts of the sample" for name in (*CUTTERS, AUTO)} | {
             name: f"{name}s of the sample" for name in LEVELS
         }
         return CorpusPasses(

@@ -9,7 +9,7 @@ from transforms import work
 from transforms.chunking import make_cutter
 from transforms.extraction.markdown import extract_markdown
 from transforms.planning import samples
-from transforms.planning.corpus import CUTTERS, LEVELS
+from transforms.planning.corpus import AUTO, CUTTERS, LEVELS
 from transforms.planning.samples import Sample
 from transforms.settings import ChunkingSettings
 
@@ -32,8 +32,8 @@ def sampled(texts):
 @given(st.lists(documents, min_size=1, max_size=3, unique=True))
 def test_a_sample_is_what_the_cutters_make_and_every_level_holds_every_token_once(texts):
     corpus = sampled(texts).finish("sample")
-    assert set(corpus.passes) == {*CUTTERS, *LEVELS}
-    for name in CUTTERS:
+    assert set(corpus.passes) == {*CUTTERS, AUTO, *LEVELS}
+    for name in (*CUTTERS, AUTO):
         cutter = make_cutter(SETTINGS.model_copy(update={"chunker": name}), TOKENIZER, 2)
         units = [unit for text in texts for unit in cutter.cut(extract_markdown(text)).units]
         texts_read = {unit.embedded_text: unit for unit in units}.values()
