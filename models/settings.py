@@ -6,9 +6,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Section(BaseModel):
-    """Base of every settings section: frozen, unknown keys refused, no silent conversion of types."""
+    """Base of every settings section: frozen, unknown keys refused, no silent conversion of types, finite numbers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True, protected_namespaces=())
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        validate_default=True,
+        protected_namespaces=(),
+        allow_inf_nan=False,
+    )
 
 
 class EncoderSettings(Section):

@@ -7,6 +7,7 @@ processes write them at once. A reader holds eight bytes of each key in memory, 
 
 import hashlib
 import json
+import re
 import threading
 import time
 from collections import Counter
@@ -28,7 +29,7 @@ from transforms.store.segments import read_table, take_rows, write_table
 
 FOLDER = "answers"
 FLUSH_SECONDS, FLUSH_ANSWERS = 30.0, 512
-_SUFFIX = ".parquet"
+_SEGMENT = re.compile(rf"{FOLDER}/([0-9a-f]{{64}})\.parquet")
 
 AskEach = Callable[[Sequence[Request], float | None], Iterator[tuple[int, Result] | None]]
 
@@ -125,7 +126,7 @@ class AnswerStore:
             segment = _load(self.store, path, paths[path])
             if segment is not None:
                 self._segments[path] = segment
-            elif self.store.exists(path):
+            elif segment_entry(path, paths[path]) is None or self.store.exists(path):
                 self._damaged.add(path)
                 self.counts["damaged_answer_files"] += 1
         return bool(new)
@@ -224,7 +225,11 @@ def merge_segments(store: Store, more_than: int = 64, max_bytes: int = 64 << 20)
 
     Safe while others read and write: the merged file is there before its parts go.
     """
-    small = [file for file in store.list(FOLDER) if file.size < max_bytes // 2]
+    small = [
+        file
+        for file in store.list(FOLDER)
+        if file.size < max_bytes // 2 and segment_entry(file.path, file.size) is not None
+    ]
     if len(small) <= more_than:
         return 0
     n_merged = 0
@@ -251,8 +256,8 @@ def _groups(files: list[tuple[str, int]], max_bytes: int) -> Iterator[list[tuple
 
 def segment_entry(path: str, n_bytes: int) -> FileEntry | None:
     """The entry of a file under answers/, by its name; None for a file that is no segment."""
-    name = path.rpartition("/")[2]
-    return FileEntry(path, name.removesuffix(_SUFFIX), n_bytes, 0) if name.endswith(_SUFFIX) else None
+    match = _SEGMENT.fullmatch(path)
+    return FileEntry(path, match[1], n_bytes, 0) if match else None
 
 
 def _load(store: Store, path: str, n_bytes: int) -> _Segment | None:

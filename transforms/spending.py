@@ -11,6 +11,9 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable
 
+import msgspec
+
+from models.errors import StoreError
 from transforms.store.files import Store
 from transforms.store.lease import RUNS
 
@@ -53,9 +56,21 @@ class Spending:
 
 
 def spent_in(store: Store, runs: Iterable[str]) -> Counter[str]:
-    """The sums of all processes of the runs of these names."""
+    """The sums of all processes of the runs of these names.
+
+    :raises StoreError: a file holds no sums.
+    """
     sums: Counter[str] = Counter()
     for run in runs:
         for file in store.list(f"{RUNS}/{run}/{FOLDER}"):
-            sums.update(json.loads(store.read_named(file.path)))
+            sums.update(_read(store, file.path))
     return sums
+
+
+def _read(store: Store, path: str) -> dict[str, int]:
+    try:
+        return msgspec.json.decode(store.read_named(path), type=dict[str, int])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StoreError(
+            f"{store.path(path)} is damaged; remove it: what it says was spent is then on no bill"
+        ) from error

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -88,27 +89,49 @@ def find_endpoint(url: str, key: str, model: str | None, context_tokens: int | N
     if name not in served:
         raise SettingsError(f"llm_model = {name!r} is not served at {url}; it serves {', '.join(served)[:200]}")
     stated = served[name].get("max_model_len")
-    limits = [limit for limit in (context_tokens, stated) if isinstance(limit, int)]
+    limits = [limit for limit in (context_tokens, stated) if type(limit) is int and limit > 0]
     if not limits:
         raise SettingsError(f"{url} does not state how much {name!r} reads; set llm_context_tokens")
-    return Endpoint(url, name, str(served[name].get("root") or name), min(limits), key)
+    return Endpoint(url, name, _words(served[name].get("root") or name), min(limits), key)
 
 
 def _served_models(url: str, key: str) -> dict[str, dict[str, Any]]:
+    status, data = _fetch(f"{url}/models", url, key)
+    listed = wire.parse_object(data).get("data")
+    if status != 200 or not isinstance(listed, list):
+        detail = wire.error_detail(data)
+        raise ModelError(f"{url}/models answers with status {status}: {detail}; check llm_url and the key")
+    return {_words(model["id"]): model for model in listed if isinstance(model, dict) and "id" in model}
+
+
+def _fetch(address: str, url: str, key: str) -> tuple[int, bytes]:
+    """Status and body of one answer, within its time and size."""
+    if not (key.isascii() and key.isprintable()):
+        raise SettingsError("the endpoint's key has characters that no HTTP header carries; set its variable again")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    data, deadline = bytearray(), time.monotonic() + _TIMEOUT_SECONDS
     try:
-        response = httpx2.get(f"{url}/models", headers=headers, timeout=_TIMEOUT_SECONDS)
+        with httpx2.stream("GET", address, headers=headers, timeout=_TIMEOUT_SECONDS) as response:
+            for part in response.iter_bytes():
+                data += part
+                if len(data) > wire.MAX_RESPONSE_BYTES:
+                    raise ModelError(f"{address} answers with over {wire.MAX_RESPONSE_BYTES} bytes; check llm_url")
+                if time.monotonic() > deadline:
+                    raise ModelError(f"{address} gave no whole answer in {_TIMEOUT_SECONDS:g} s; check the endpoint")
     except httpx2.HTTPError as error:
         raise ModelError(
             f"llm_url = {url!r} does not answer: {error or type(error).__name__}; start the endpoint"
         ) from error
-    listed = wire.parse_object(response.content).get("data")
-    if response.status_code != 200 or not isinstance(listed, list):
-        detail = wire.error_detail(response.content)
-        raise ModelError(
-            f"{url}/models answers with status {response.status_code}: {detail}; check llm_url and the key"
-        )
-    return {str(model["id"]): model for model in listed if isinstance(model, dict) and "id" in model}
+    except (httpx2.InvalidURL, ValueError) as error:
+        raise SettingsError(
+            f"llm_url = {url!r} is no address: {error}; give one such as http://host:8000/v1"
+        ) from error
+    return response.status_code, bytes(data)
+
+
+def _words(value: object) -> str:
+    """What an endpoint says, as text that can be stored: without lone surrogates."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def _stable(value: dict[str, Any]) -> dict[str, Any]:

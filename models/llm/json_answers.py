@@ -17,10 +17,16 @@ _FENCE = re.compile(r"\A```\w*\s*|\s*```\Z")
 _NUMBER = re.compile(r"[^\d-]{0,16}(-?[0-9]{1,9})\D{0,2}")
 _BLANK = re.compile(r"\s*+")
 _MARK = re.compile(r'["\\]')
-_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+_SCALAR = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
+_LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _AFTER_COMMA = re.compile(r'\s*+(?:["\[{\]}]|-?\d|true\b|false\b|null\b|\Z)')
 # One code unit of UTF-16, or a pair of surrogates.
-_CODES = re.compile(r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|[0-9a-fA-F]{4}")
+_PAIR = r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_CODES = re.compile(rf"{_PAIR}|[0-9a-fA-F]{{4}}")
+# An escape, and in `lone` half a pair of surrogates, which no text can hold.
+_ESCAPE = re.compile(
+    rf"\\(?:u(?:{_PAIR}|(?P<lone>[dD][89abAB][0-9a-fA-F]{{2}}|[dD][c-fC-F][0-9a-fA-F]{{2}}))|.)", re.DOTALL
+)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -47,7 +53,8 @@ def parse_json(text: str, is_wanted: Callable[[Any], bool] = lambda value: isins
     >>> parse_json('["the "mill" turns", "it ru').value
     ['the "mill" turns']
     """
-    stripped = _FENCE.sub("", text.strip())
+    text = _ESCAPE.sub(lambda match: r"\ufffd" if match["lone"] else match[0], text.strip())
+    stripped = _FENCE.sub("", text)
     starts = [match.start() for _, match in zip(range(_MAX_STARTS), _START.finditer(stripped), strict=False)]
     # What begins with JSON and is damaged is repaired as a whole, before any sound part of it is looked for.
     order = [(_strictly, 0), (_tolerantly, 0)] if starts[:1] == [0] else []
@@ -55,7 +62,7 @@ def parse_json(text: str, is_wanted: Callable[[Any], bool] = lambda value: isins
     for read, start in order:
         found = read(stripped, start)
         if found.value is not None and is_wanted(found.value):
-            prose = {IN_PROSE} if start or stripped != text.strip() else set()
+            prose = {IN_PROSE} if start or stripped != text else set()
             return Parsed(found.value, tuple(sorted({*found.repairs, *prose})))
     return Parsed(None)
 
@@ -132,11 +139,21 @@ class _Reader:
             return self._list(depth)
         if mark == '"':
             return self._string()
+        return self._scalar()
+
+    def _scalar(self) -> Any:
         match = _SCALAR.match(self._text, self._at)
         if match is None:
             raise _Unreadable
+        digits = match[0].partition(".")[0]
+        shorter, n_zeros = _LEADING_ZEROS.subn("", digits)
+        self.repairs |= {PUNCTUATION} if n_zeros else set()
+        try:
+            value = json.loads(shorter + match[0][len(digits) :])
+        except ValueError:  # more digits than Python turns into a number
+            raise _Unreadable from None
         self._at = match.end()
-        return json.loads(match[0])
+        return value
 
     def _list(self, depth: int) -> list[Any]:
         values: list[Any] = []

@@ -6,6 +6,9 @@ from pydantic import Field, model_validator
 
 from models.settings import Section
 
+MAX_PRICE_USD = 1e9
+"""So that no sum of an endless bill is endless."""
+
 
 class LlmSettings(Section):
     """The language model that summarises and rewrites, and how it is driven."""
@@ -122,15 +125,23 @@ class LlmServerSettings(Section):
 class LlmBudgetSettings(Section):
     """Prices, and what a run may spend on the language model."""
 
-    usd_per_million_prompt_tokens: Annotated[float, Field(ge=0, description="price of prompt tokens")] = 0.0
+    usd_per_million_prompt_tokens: Annotated[
+        float, Field(ge=0, le=MAX_PRICE_USD, description="price of prompt tokens")
+    ] = 0.0
     usd_per_million_cached_tokens: Annotated[
         float | None,
         Field(
-            ge=0, description="price of prompt tokens that the endpoint had cached; none takes that of prompt tokens"
+            ge=0,
+            le=MAX_PRICE_USD,
+            description="price of prompt tokens that the endpoint had cached; none takes that of prompt tokens",
         ),
     ] = None
-    usd_per_million_answer_tokens: Annotated[float, Field(ge=0, description="price of generated tokens")] = 0.0
-    usd_per_gpu_hour: Annotated[float, Field(ge=0, description="price of one device for an hour")] = 0.0
+    usd_per_million_answer_tokens: Annotated[
+        float, Field(ge=0, le=MAX_PRICE_USD, description="price of generated tokens")
+    ] = 0.0
+    usd_per_gpu_hour: Annotated[float, Field(ge=0, le=MAX_PRICE_USD, description="price of one device for an hour")] = (
+        0.0
+    )
     budget_usd: Annotated[
         float | None, Field(ge=0, description="money after which the run ends; none sets no limit")
     ] = None

@@ -51,21 +51,21 @@ def test_what_was_put_is_found_by_any_process(tmp_path_factory, batches):
         assert not reader.counts
 
 
-@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "foreign"])
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "foreign", "foreign\n.parquet"])
 def test_damaged_files_are_counted_and_ignored(store, damage):
     AnswerStore(store).put([entry("lost")])
     (lost,) = segments(store)
     AnswerStore(store).put([entry("kept")])
     data = lost.read_bytes()
     damaged = {"flipped": data[:50] + b"#" + data[51:], "cut": data[:-9], "empty": b""}
-    if damage == "foreign":
-        (lost.parent / "notes.txt").write_text("mine")
+    if damage.startswith("foreign"):
+        (lost.parent / damage).write_text("mine")
     else:
         lost.write_bytes(damaged[damage])
     reader = AnswerStore(store)
     for _ in range(2):
         found = reader.find([entry("lost")[0], entry("kept")[0]])
-    assert len(found) == (2 if damage == "foreign" else 1) and entry("kept")[0] in found
+    assert len(found) == (2 if damage.startswith("foreign") else 1) and entry("kept")[0] in found
     assert reader.counts == {"damaged_answer_files": 1}
 
 

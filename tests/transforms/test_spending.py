@@ -2,9 +2,11 @@
 
 import threading
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.errors import StoreError
 from transforms.spending import DETECTED, Spending, spent_in
 from transforms.store.files import Store
 
@@ -52,3 +54,11 @@ def test_threads_share_the_sums(tmp_path):
         thread.join()
     spending.flush()
     assert spent_in(store, ["run"])[DETECTED] == 2000
+
+
+@pytest.mark.parametrize("data", [b"", b"[1]", b'{"a": "1"}', b'{"a": 1', b"\xff", b'{"a": null}', b"[" * 100_000])
+def test_a_damaged_file_is_one_line_with_its_name(tmp_path, data):
+    store = Store(str(tmp_path))
+    store.write_named("runs/run/spent/x.json", data)
+    with pytest.raises(StoreError, match=r"runs/run/spent/x\.json is damaged; remove it"):
+        spent_in(store, ["run"])

@@ -14,6 +14,10 @@ from models.errors import SettingsError
 
 MAX_LINE_BYTES = 1024 * 1024
 MAX_REFERENCES = 1000
+MAX_ID_CHARS = 1000
+"""Ids are held in memory and printed with the results."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,8 +63,9 @@ def _lines(path: str | Path, offset: int, first_line: int) -> Iterator[tuple[int
             number = first_line - 1
             while line := stream.readline(MAX_LINE_BYTES + 1):
                 number += 1
-                if line.strip():
-                    yield number, offset, line
+                text = line.removeprefix(_BYTE_ORDER_MARK) if offset == 0 else line
+                if text.strip():
+                    yield number, offset, text
                 offset += len(line)
     except OSError as error:
         raise SettingsError(f"questions file {str(path)!a} cannot be read: {error.strerror}") from error
@@ -85,6 +90,8 @@ def parse_question(line: bytes, place: str) -> Question:
 def _check(question: Question, place: str) -> None:
     if not question.question.strip():
         raise SettingsError(f"{place}: the question is empty; write one or remove the line")
+    if len(question.id) > MAX_ID_CHARS:
+        raise SettingsError(f"{place}: an id of {len(question.id)} characters; up to {MAX_ID_CHARS} are taken")
     if not question.references:
         raise SettingsError(f"{place}: no references; name what answers, or remove the line")
     if len(question.references) > MAX_REFERENCES:

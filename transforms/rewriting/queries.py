@@ -10,6 +10,7 @@ from models.errors import SettingsError
 
 MAX_QUESTIONS = 64
 MAX_QUESTION_CHARS = 2000
+_PRUNED_FROM = 4 * MAX_QUESTIONS
 
 Questions = Mapping[str, tuple[str, ...]]
 
@@ -23,12 +24,15 @@ def read_questions(path: str) -> Questions:
     """
     found: dict[str, set[str]] = {}
     try:
-        with Path(path).open(encoding="utf-8", newline="") as lines:
+        with Path(path).open(encoding="utf-8-sig", newline="") as lines:
             for number, row in enumerate(csv.reader(lines), 1):
                 if row:
                     uri, question = _pair(path, number, row)
-                    found.setdefault(uri, set()).add(question)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+                    asked = found.setdefault(uri, set())
+                    asked.add(question)
+                    if len(asked) > _PRUNED_FROM:  # a log may be long, and only the first are wanted
+                        found[uri] = set(sorted(asked)[:MAX_QUESTIONS])
+    except (OSError, ValueError, csv.Error) as error:
         raise SettingsError(f"{path} cannot be read as CSV: {error}; give a file of addresses and questions") from error
     return {uri: tuple(sorted(questions)[:MAX_QUESTIONS]) for uri, questions in found.items()}
 

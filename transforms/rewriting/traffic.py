@@ -24,12 +24,12 @@ def busiest(path: str, share: float) -> frozenset[str]:
 def _read(path: str) -> dict[str, float]:
     traffic: dict[str, float] = {}
     try:
-        with Path(path).open(encoding="utf-8", newline="") as lines:
+        with Path(path).open(encoding="utf-8-sig", newline="") as lines:
             for number, row in enumerate(csv.reader(lines), 1):
                 if row:
                     uri, count = _pair(path, number, row)
                     traffic[uri] = traffic.get(uri, 0.0) + count
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise SettingsError(f"{path} cannot be read as CSV: {error}; give a file of addresses and numbers") from error
     return traffic
 

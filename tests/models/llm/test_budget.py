@@ -88,3 +88,12 @@ def test_threads_do_not_pass_the_limit_together():
 def test_without_limits_nothing_is_refused():
     budget = Budget(LlmBudgetSettings())
     assert isinstance(budget.reserve(10**9, 10**9), Reservation)
+
+
+@pytest.mark.parametrize("name", [name for name in LlmBudgetSettings.model_fields if "usd" in name or "hours" in name])
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), -1.0, 1e308])
+def test_no_price_makes_a_bill_that_is_no_number(name, value):
+    if name.startswith("budget") and value == 1e308:
+        return
+    with pytest.raises(ValueError, match=name):
+        LlmBudgetSettings(**{name: value})

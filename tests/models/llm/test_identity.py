@@ -100,3 +100,42 @@ def test_an_endpoint_needs_a_revision():
 
 def test_a_refusal_has_the_form_of_the_protocol():
     assert json.loads(refused(400, "no").raw)["error"]["message"] == "no"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1", f"http://{'a' * 300}/v1", "http://\u2603.\u2603./v1", "http://a\x1b[3m/v1"]
+)
+def test_an_address_that_is_none_is_a_mistake_in_the_settings(url):
+    with pytest.raises(SettingsError, match=r"is no address: .*; give one such as"):
+        find_endpoint(url, "", None, None)
+
+
+@pytest.mark.parametrize("key", ["ключ", "a\nb", "\udcff"])
+def test_a_key_that_no_header_carries_is_never_shown(key):
+    with pytest.raises(SettingsError, match="the endpoint's key has characters") as caught:
+        find_endpoint("http://127.0.0.1:1/v1", key, None, None)
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("stated", [0, -5, True, "8192", 1.5])
+def test_a_limit_that_is_none_is_not_taken(stated):
+    with FakeEndpoint(context_tokens=stated) as fake, pytest.raises(SettingsError, match="does not state how much"):
+        find_endpoint(fake.url, "", None, None)
+
+
+def test_what_an_endpoint_says_of_itself_is_bounded_in_size_and_time(monkeypatch):
+    with FakeEndpoint(model="m" * 5000) as fake:
+        monkeypatch.setattr("models.llm.identity.wire.MAX_RESPONSE_BYTES", 4000)
+        with pytest.raises(ModelError, match="answers with over 4000 bytes"):
+            find_endpoint(fake.url, "", None, None)
+        monkeypatch.undo()
+        times = iter([0.0, 31.0])
+        monkeypatch.setattr("models.llm.identity.time.monotonic", lambda: next(times))
+        with pytest.raises(ModelError, match="gave no whole answer in 30 s"):
+            find_endpoint(fake.url, "", None, None)
+
+
+def test_a_name_with_half_a_character_can_be_stored():
+    with FakeEndpoint(model="m\ud800") as fake:
+        endpoint = find_endpoint(fake.url, "", None, None)
+    assert endpoint.model == endpoint.root == "m?"

@@ -86,3 +86,25 @@ def test_numbers_in_every_spelling():
     spelled = [1, "2", 3.0, "4.", "sentence 5", 6.5, None, True, "six", "-7", 10**30, [8], "²"]
     assert whole_numbers(spelled, counts) == [1, 2, 3, 4, 5, -7, 10**30]
     assert counts == {"json_wrong_type": 11}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"cut_after": [007, -010, 0]}', {"cut_after": [7, -10, 0]}),
+        ('{"cut_after": [3, \u0665]}', {"cut_after": [3]}),
+        ("[2, " + "1" * 5000 + "]", [2]),
+    ],
+)
+def test_numbers_that_are_no_json_cost_no_document(text, value):
+    assert parse_json(text).value == value
+
+
+@given(st.lists(st.sampled_from(["\\ud800", "\\uDC00", "\\\\", "\\n", "\\ud83d\\ude00", "a", "u"])), st.booleans())
+def test_what_is_read_can_be_stored(parts, is_whole):
+    text = '["' + "".join(parts) + ('", "b"]' if is_whole else '", "b"')
+    value = parse_json(text).value
+    assert value == [
+        json.loads(f'"{"".join(parts)}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
+        "b",
+    ]

@@ -3,7 +3,14 @@ import json
 import pytest
 
 from models.errors import SettingsError
-from transforms.evaluation.questions import MAX_LINE_BYTES, MAX_REFERENCES, Question, Reference, read_questions
+from transforms.evaluation.questions import (
+    MAX_LINE_BYTES,
+    MAX_REFERENCES,
+    Question,
+    Reference,
+    question_places,
+    read_questions,
+)
 
 REFERENCE = {"uri": "a.txt", "quote": "b"}
 
@@ -64,6 +71,7 @@ def test_lines_are_read_one_at_a_time(tmp_path):
         ({"question": "a", "references": [{"uri": "a", "quote": " "}]}, "an empty quote"),
         ({"question": "a", "references": [{"uri": "a", "start": 4, "end": 4}]}, "[4:4], which holds nothing"),
         ({"question": "a", "references": [{"uri": "a", "start": -1, "end": 4}]}, "[-1:4], which holds nothing"),
+        ({"question": "a", "references": [REFERENCE], "id": "i" * 1001}, "an id of 1001 characters"),
         ({"question": "a" * MAX_LINE_BYTES, "references": [REFERENCE]}, "over 1048576 bytes"),
     ],
 )
@@ -77,3 +85,14 @@ def test_a_bad_line_is_named_in_one_line(read, line, part):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(SettingsError, match=r"nothing\.jsonl' cannot be read: No such file"):
         list(read_questions(tmp_path / "nothing.jsonl"))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    line = json.dumps({"question": "a", "references": [REFERENCE]}).encode()
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + line + b"\n" + line)
+    assert [number for number, _ in read_questions(path)] == [1, 2]
+    (first, start), (second, offset) = question_places(path)
+    assert (first, start, second) == (1, 0, 2) and list(read_questions(path, offset, 2)) == list(read_questions(path))[
+        1:
+    ]

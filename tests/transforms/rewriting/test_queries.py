@@ -27,3 +27,15 @@ def test_a_bad_line_is_named(tmp_path, line):
         read_questions(str(path))
     with pytest.raises(SettingsError, match="cannot be read"):
         read_questions(str(tmp_path / "none.csv"))
+
+
+def test_a_long_log_gives_what_sorting_all_of_it_gives_and_a_byte_order_mark_is_no_address(tmp_path):
+    path = tmp_path / "log.csv"
+    questions = [f"why {number * 7919 % 3001}" for number in range(3001)]
+    path.write_bytes(b"\xef\xbb\xbf" + "\n".join(f"/a,{question}" for question in questions).encode())
+    assert read_questions(str(path)) == {"/a": tuple(sorted(questions)[:MAX_QUESTIONS])}
+
+
+def test_a_name_that_no_file_can_have_is_one_line(tmp_path):
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_questions("a\0b")

@@ -39,3 +39,11 @@ def test_a_file_that_is_none(tmp_path):
         busiest(str(tmp_path / "gone"), 0.5)
     with pytest.raises(SettingsError, match=r"share = 2 must lie"):
         busiest(str(tmp_path), 2)
+
+
+def test_a_byte_order_mark_is_no_address_and_a_name_that_no_file_can_have_is_one_line(tmp_path):
+    path = tmp_path / "traffic.csv"
+    path.write_bytes(b"\xef\xbb\xbf/a,2\n/b,1\n")
+    assert busiest(str(path), 0.5) == {"/a"}
+    with pytest.raises(SettingsError, match="cannot be read"):
+        busiest("a\0b", 0.5)
