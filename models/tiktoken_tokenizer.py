@@ -45,7 +45,7 @@ class TiktokenTokenizer:
         self._encoding = encoding
         tokens = _token_bytes(encoding)
         self.identity = _hash_of(encoding, tokens)
-        self._steps = np.array([*map(_steps, tokens)], np.int64)
+        self._steps = np.array([*map(_steps, tokens)], np.int16).view(np.int32).ravel()
         self._starts_word = ~np.fromiter(map(_begins_in_word, tokens), np.bool_, len(tokens))
         self._ends_word = ~np.fromiter(map(_ends_in_word, tokens), np.bool_, len(tokens))
 
@@ -54,8 +54,9 @@ class TiktokenTokenizer:
         if not text:
             return empty_tokens()
         numbers = self._encode(text) if len(text) <= _PART_CHARS else self._encode_in_parts(text)
-        # On a short text each array operation costs more than its arithmetic: all steps are summed as one.
-        places = self._steps.take(numbers, axis=0).ravel().cumsum()
+        # On a short text each array operation costs more than its arithmetic, and the table must stay in the cache: both
+        # steps of a token are looked up as one number, and summed as one.
+        places = self._steps.take(numbers).view(np.int16).cumsum(dtype=np.int64)
         return Tokens(places[::2].copy(), places[1::2].copy(), functools.partial(self._find_word_starts, numbers))
 
     def offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
