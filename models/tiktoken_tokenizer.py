@@ -54,8 +54,8 @@ class TiktokenTokenizer:
         if not text:
             return empty_tokens()
         numbers = self._encode(text) if len(text) <= _PART_CHARS else self._encode_in_parts(text)
-        # On a short text each array operation costs more than its arithmetic, and the table must stay in the cache: both
-        # steps of a token are looked up as one number, and summed as one.
+        # On a short text each array operation costs more than its arithmetic, and the table must stay in the cache:
+        # both steps of a token are looked up as one number, and summed as one.
         places = self._steps.take(numbers).view(np.int16).cumsum(dtype=np.int64)
         return Tokens(places[::2].copy(), places[1::2].copy(), functools.partial(self._find_word_starts, numbers))
 
