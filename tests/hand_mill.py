@@ -30,7 +30,7 @@ from transforms.documents import Document, load_documents, merged, resolve
 from transforms.documents_writing import write_documents
 from transforms.embedding import encode_item
 from transforms.filling import fill_shard, plan_fills
-from transforms.guards import add_up, count_documents, failed_contents, refusal
+from transforms.guards import add_up, count_documents, failed_contents, refusal, unfinished_contents
 from transforms.listing import list_files
 from transforms.outcome import Outcome
 from transforms.publishing import publish
@@ -219,7 +219,9 @@ class HandMill:
         documents: list[Record] = []
         if not verdict:
             documents = [write_documents(context, i, self._jumbled(read[i]), failed) for i in sorted(read)]
-            turn.written = [write_shard(context, i, self._jumbled(places[i]), failed) for i in sorted(places)]
+            unfinished = unfinished_contents(turn.failures)
+            shards = sorted(places)
+            turn.written = [write_shard(context, i, self._jumbled(places[i]), failed, unfinished) for i in shards]
             turn.filled = [fill_shard(context, item) for item in plan_fills(context, turn.written)]
         parts = [*documents, *turn.written, *turn.filled, *turn.failures, *notes]
         random.Random(self.seed or 0).shuffle(parts)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 import pyarrow as pa
 
+from models.llm.records import PASSING_REASONS
 from transforms.context import RunContext
 from transforms.listing import ListedFile
 from transforms.records import FileGone, FileToRead, ReadItem, RecordCoder
@@ -88,11 +89,12 @@ def documents_to_retry(failures: Iterable[pa.Table]) -> Retry:
 
 
 def contents_to_retry(failures: Iterable[pa.Table]) -> set[str]:
-    """The known contents that could not be made anew although none of their documents had changed."""
+    """The known contents that could not be made anew though no document of theirs had changed, or want an answer."""
     found: set[str] = set()
     for table in failures:
-        columns = [table.column(name).to_pylist() for name in ("content_id", "file", "stale")]
-        found.update(name for name, file, stale in zip(*columns, strict=True) if stale and not file)
+        columns = [table.column(name).to_pylist() for name in ("content_id", "file", "stale", "reason")]
+        rows = zip(*columns, strict=True)
+        found.update(name for name, file, stale, reason in rows if not file and (stale or reason in PASSING_REASONS))
     return found
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from models.llm.records import PASSING_REASONS
 from transforms.context import RunContext
 from transforms.documents import Resolved
 from transforms.records import Failure, GuardCount
@@ -119,6 +120,11 @@ def failed_contents(failures: Iterable[Failure]) -> dict[str, Failure]:
         if len(bad) >= failure.n_of:
             failed.setdefault(failure.content_id, failure)
     return failed
+
+
+def unfinished_contents(failures: Iterable[Failure]) -> set[str]:
+    """The contents that are served as they could be made without an answer that another run may get."""
+    return {failure.content_id for failure in failures if failure.is_served and failure.reason in PASSING_REASONS}
 
 
 def is_conserved(outcomes: Mapping[str, int]) -> bool:

@@ -39,6 +39,8 @@ from transforms.work_vectors import work_vectors_schema
 
 MAX_SEGMENTS = 16
 ROWS_AT_ONCE = 8192
+UNFINISHED = ""
+"""The cut recipe of a content that no recipe made: each run cuts it until one does."""
 NO_UNITS: dict[str, Any] = {"units_segment": "", "units_row": -1, "vectors_segment": "", "vectors_row": -1}
 KEYS = pa.schema([UNITS.field(name) for name in ("content_id", "ordinal", "unit_id", "vector_id", "n_tokens")])
 BILLED = pa.schema([*KEYS, *(pa.field(name, pa.float64()) for name in ("seconds", *DETECTION_COLUMNS))])
@@ -58,10 +60,17 @@ class NewUnits(msgspec.Struct):
     n_bad: int
 
 
-def write_shard(context: RunContext, index: int, records: list[Record], failed: Mapping[str, Failure]) -> ShardWritten:
+def write_shard(
+    context: RunContext,
+    index: int,
+    records: list[Record],
+    failed: Mapping[str, Failure],
+    unfinished: Collection[str] = (),
+) -> ShardWritten:
     """Write what changed of one shard: new segments, a new contents table, its rows of the ledger and dead letters.
 
-    `failed` are the contents that could not be made, or not made anew: a known one keeps what it has.
+    `failed` are the contents that could not be made, or not made anew: a known one keeps what it has. `unfinished` are
+    those that the next run is to cut again.
     """
     shard = context.shards[index]
     known = load_contents(context.store, shard)
@@ -72,6 +81,8 @@ def write_shard(context: RunContext, index: int, records: list[Record], failed: 
     live = {name: row for name, row in known.items() if counts.get(name, 1) > 0}
     gains = gains_of(changes)
     contents = _updated(context, live, gains, counts, made.keys)
+    for name in contents.keys() & set(unfinished):
+        contents[name] = msgspec.structs.replace(contents[name], cut_recipe=UNFINISHED)
     n_removed = _n_removed(known, contents)
     written = _ShardWriter(context, shard, contents, made).write(gains)
     table, totals = shard_ledger(made.keys, made.costs, {name: gain.uri for name, gain in gains.items()})
@@ -183,7 +194,7 @@ def _updated(
 def _new_content(gain: ContentChange, n_documents: int) -> Content:
     """A content whose text is not stored yet."""
     return Content(
-        gain.content_id, n_documents, gain.n_chars, 0, "", -1, 0, **NO_UNITS, cut_recipe="", encode_recipe=""
+        gain.content_id, n_documents, gain.n_chars, 0, "", -1, 0, **NO_UNITS, cut_recipe=UNFINISHED, encode_recipe=""
     )
 
 
@@ -191,7 +202,7 @@ def _kept(context: RunContext, row: Content) -> Content:
     """A content that was not made anew. Vectors of another encoder are let go, since they must not meet new ones."""
     if row.encode_recipe == context.encode_recipe:
         return row
-    return msgspec.structs.replace(row, n_units=0, **NO_UNITS, cut_recipe="")
+    return msgspec.structs.replace(row, n_units=0, **NO_UNITS, cut_recipe=UNFINISHED)
 
 
 def _sums_by_content(units: pa.Table) -> dict[str, tuple[int, int]]:

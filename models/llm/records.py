@@ -63,6 +63,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 OVER_CONTEXT = "over_context"
 REFUSED = "refused"
+DENIED = "denied"
 UNAVAILABLE = "unavailable"
 TIMED_OUT = "timed_out"
 ENDPOINT_DOWN = "endpoint_down"
@@ -73,6 +74,8 @@ BUDGET_GPU_HOURS = "budget_gpu_hours"
 
 ENDING_REASONS = frozenset({ENDPOINT_DOWN, BUDGET_USD, BUDGET_GPU_HOURS})
 """Reasons that lie not in the request: every further one would fail alike, so the run should end."""
+PASSING_REASONS = frozenset({UNAVAILABLE, TIMED_OUT, BAD_RESPONSE, DENIED})
+"""Reasons that lie in the endpoint: asked again another day, the same request may be answered."""
 
 
 class LlmFailure(msgspec.Struct, frozen=True):

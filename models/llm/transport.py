@@ -6,7 +6,7 @@ import logging
 import httpx2
 
 from models.llm import wire
-from models.llm.records import BAD_RESPONSE, REFUSED, TIMED_OUT, UNAVAILABLE, Request
+from models.llm.records import BAD_RESPONSE, DENIED, TIMED_OUT, UNAVAILABLE, Request
 from models.llm.settings import LlmSettings
 from models.llm.wire import Endpoint
 
@@ -117,7 +117,7 @@ def _refusal(status: int, headers: httpx2.Headers, data: bytes) -> Trouble:
         wait_seconds = wire.retry_after_seconds(headers)
         return Trouble(UNAVAILABLE, detail, wait_seconds=wait_seconds, is_lost=status in (502, 504))
     if status in _WRONG_SETTINGS:
-        return Trouble(REFUSED, detail, is_final=True)
+        return Trouble(DENIED, detail, is_final=True)
     reason = wire.refusal_reason(detail)
     return Trouble(reason, detail, is_final=True, is_own_fault=True)
 

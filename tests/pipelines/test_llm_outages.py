@@ -104,3 +104,34 @@ def test_one_bad_prompt_of_32_is_named_and_costs_the_others_nothing(asking, caps
     assert report["outcomes"]["boundary_fallbacks.refused"] == 1
     (letter,) = asking.mill.rows("failures")
     assert letter["uri"].endswith("doc17.txt") and (letter["stage"], letter["reason"]) == ("boundaries", "refused")
+
+
+@pytest.mark.parametrize(("status", "reason"), [(401, "denied"), (500, "unavailable")])
+def test_what_an_endpoint_could_not_answer_is_asked_for_again_until_it_can(asking, capsys, status, reason):
+    asking.write(6)
+    asking.endpoint.script = lambda prompt: refused(status) if "Name3 " in prompt.text else answers(prompt)
+    flags = ("--llm-attempts", "1")
+    assert asking.ingest(*flags) == 0
+    assert report_of(capsys)["outcomes"][f"boundary_fallbacks.{reason}"] == 1
+    n_before = asking.endpoint.n_requests
+    assert asking.ingest(*flags) == 0  # nothing had changed, and it fails again
+    report = report_of(capsys)
+    assert (report["documents"]["unchanged"], asking.endpoint.n_requests) == (6, n_before + 1)
+    assert [row["reason"] for row in asking.mill.rows("failures")] == [reason]
+    asking.endpoint.script = answers
+    assert asking.ingest(*flags) == 0
+    report = report_of(capsys)
+    assert (report["published"], report["llm"]["answers"], asking.endpoint.n_requests) == (True, 1, n_before + 2)
+    assert asking.mill.rows("failures") == []
+    assert cli.main(["verify", asking.mill.root]) == 0
+    assert asking.ingest(*flags) == 0
+    assert asking.endpoint.n_requests == n_before + 2
+
+
+def test_what_lies_in_the_request_is_not_asked_for_again(asking, capsys):
+    asking.write(3)
+    asking.endpoint.script = lambda prompt: refused(400) if "Name1 " in prompt.text else answers(prompt)
+    assert asking.ingest() == 0
+    n_before = asking.endpoint.n_requests
+    assert asking.ingest() == 0
+    assert asking.endpoint.n_requests == n_before

@@ -86,9 +86,11 @@ def test_dead_letters_say_what_to_try_again():
         ("f#7", "f", "", "read", "duplicate_id", False),
         ("", "", "old", "encode", "not_finite", True),
         ("", "", "unit", "encode", "not_finite", False),
+        ("d.txt", "", "asked", "boundaries", "timed_out", False),
+        ("e.txt", "", "refused", "boundaries", "refused", False),
     )
     assert documents_to_retry([table]) == Retry({"f": ("f#1",), "g": ("g",)}, {"h": ("x",)})
-    assert contents_to_retry([table]) == {"old"}
+    assert contents_to_retry([table]) == {"old", "asked"}
 
 
 def test_rows_too_many_for_a_record_are_all_rows():

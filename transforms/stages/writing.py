@@ -10,7 +10,7 @@ from apache_beam.pvalue import AsList, AsSingleton, PCollection
 from transforms.context import RunContext
 from transforms.documents_writing import write_documents
 from transforms.filling import fill_shard, plan_fills
-from transforms.guards import failed_contents
+from transforms.guards import failed_contents, unfinished_contents
 from transforms.publishing import publish
 from transforms.records import (
     Record,
@@ -57,7 +57,8 @@ class WriteShards(beam.PTransform):
 def _write_shard(group: KeyedGroup, context: RunContext, verdict: str, failures: list[Any]) -> Iterator[Record]:
     index, records = group
     if not verdict:
-        yield write_shard(context, index, list(records), failed_contents(failures))
+        failed, unfinished = failed_contents(failures), unfinished_contents(failures)
+        yield write_shard(context, index, list(records), failed, unfinished)
 
 
 @dataclass

@@ -71,7 +71,8 @@ def test_whatever_fails_no_request_is_lost_or_sent_too_often(faults, n_poisoned)
 def test_a_refusal_is_not_sent_again(serve, status):
     fake, client = serve(refused(status, "no such thing"))
     (failure,) = client.ask([ask_for("?")])
-    assert (failure.reason, failure.n_attempts, fake.n_requests) == ("refused", 1, 1)
+    reason = "denied" if status in (401, 404) else "refused"  # of every request, or of this one
+    assert (failure.reason, failure.n_attempts, fake.n_requests) == (reason, 1, 1)
     assert failure.detail == f"status {status}: no such thing"
 
 
@@ -146,7 +147,7 @@ def test_the_endpoint_gets_its_key(serve):
     fake, client = serve("yes", fake=FakeEndpoint("yes", key="secret"))
     assert client.ask([ask_for("?")])[0].text == "yes"
     fake.key = "another"
-    assert client.ask([ask_for("?")])[0].reason == "refused"
+    assert client.ask([ask_for("?")])[0].reason == "denied"
 
 
 def test_retry_after_is_waited_for(serve, monkeypatch):
