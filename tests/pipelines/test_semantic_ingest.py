@@ -106,7 +106,7 @@ def test_an_explanation_shows_every_sentence_and_rules_off_the_cuts(tmp_path):
 def test_a_document_with_nothing_to_tell_apart_is_explained_too(tmp_path):
     stream = io.StringIO()
     explained(tmp_path, "Only one sentence.").show(make_console(stream))
-    assert "1 sentences, 0 cuts: nothing to tell apart" in stream.getvalue()
+    assert "1 sentence, 0 cuts: nothing to tell apart" in stream.getvalue()
 
 
 @pytest.mark.parametrize(
