@@ -137,6 +137,8 @@ class StoredAsking:
 
     Failures are not stored. Answers wait for their segment until there are `flush_answers` of them, or for
     `flush_seconds`; a kill loses those, and what is under way. `counts` holds `stored_answers` and `asked_answers`.
+
+    :param n_held_back: answers that `ask_each` may have and not have yielded yet; they are among `flush_answers`.
     """
 
     def __init__(
@@ -146,11 +148,12 @@ class StoredAsking:
         identity_sha256: str,
         flush_seconds: float = FLUSH_SECONDS,
         flush_answers: int = FLUSH_ANSWERS,
+        n_held_back: int = 0,
     ) -> None:
         self.answers = answers
         self.counts: Counter[str] = Counter()
         self._ask_each, self._identity = ask_each, identity_sha256
-        self._flush_seconds, self._flush_answers = flush_seconds, flush_answers
+        self._flush_seconds, self._flush_answers = flush_seconds, max(1, flush_answers - n_held_back)
 
     def __call__(self, requests: Sequence[Request]) -> list[Result]:
         """One result for each request, in their order; `is_stored` marks what was paid for before this call."""

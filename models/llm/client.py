@@ -49,6 +49,11 @@ _ALIVE_CHECK_SECONDS = 10.0
 _UNFINISHED = frozenset({"abort", "error"})
 
 
+def n_held_back(settings: LlmSettings) -> int:
+    """Results that a client may have beyond its slots and not have yielded yet."""
+    return settings.llm_requests_in_flight // UNREAD_SHARE
+
+
 class Pace(NamedTuple):
     """How patient a client is: the first wait before another attempt, failures for good in a row until it gives up."""
 
@@ -114,7 +119,7 @@ class LlmClient:
         """
         done: queue.SimpleQueue[tuple[int, Result]] = queue.SimpleQueue()
         n_slots = self.settings.llm_requests_in_flight
-        room = asyncio.Semaphore(n_slots + n_slots // UNREAD_SHARE)
+        room = asyncio.Semaphore(n_slots + n_held_back(self.settings))
         running = asyncio.run_coroutine_threadsafe(self._ask_all(requests, done, room), self._loop)
         try:
             n_left = len(requests)

@@ -82,14 +82,16 @@ def make_asking(
 
     `spending` is told what the stored answers do not say: tokens of requests that failed for good, and device time.
     """
-    from models.llm.client import ending_early
+    from models.llm.client import ending_early, n_held_back
     from models.llm.service import LlmService
     from transforms.answers import AnswerStore, StoredAsking
 
     service = LlmService(plan.llm, plan.server, plan.budget, plan.share)
     ask: Ask = _remembering(service.ask, plan.identity_sha256)
     if store is not None:
-        ask = StoredAsking(AnswerStore(store, run), service.ask_each, plan.identity_sha256)
+        ask = StoredAsking(
+            AnswerStore(store, run), service.ask_each, plan.identity_sha256, n_held_back=n_held_back(plan.llm)
+        )
     metered = _Meter(ask, service, spending).ask if spending is not None else ask
     ending = ending_early(metered, plan.llm, plan.budget)
     return Asking(ending, plan.identity, plan.context_tokens, _counter(plan.llm))

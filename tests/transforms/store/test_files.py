@@ -90,7 +90,7 @@ def test_an_accepted_path_stays_inside(path):
         checked_path(path)
     except StoreError:
         return
-    assert os.path.normpath(f"/root/{path}") == f"/root/{path}"
+    assert os.path.normpath(f"/index/{path}") == f"/index/{path}"
 
 
 @pytest.mark.parametrize(
