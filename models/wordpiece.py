@@ -9,7 +9,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tokenizers
@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from models.graphemes import cluster_starts
 from models.tokenizer import Tokens, empty_tokens, split_pairs
+from models.word_table import FORCED_CUT, MAX_REMEMBERED_LETTERS, WORD_START, EncodedWords, WordTable
 
 _BLOCK_CHARS = 131_072
 _PIECE_CHARS = 4096
 _GROUP_WORDS = 256
-_MAX_WORDS = 65_536
 _MAX_PIECES = 1024
-_MAX_REMEMBERED_LETTERS = 32
 # A letter becomes three at most in the normal form BERT uses (a Hangul syllable), so shorter words are never too long.
 _MAX_LETTERS_OF_ONE = 3
 # White space to Python that BERT takes out of a word instead of ending it there.
@@ -35,7 +34,6 @@ _SHORT_WORD = re.compile(f"[{_MARKS}]|[^{_MARKS}\\s]+")
 _SPACE_END = re.compile(r"\s")
 _SPACE_OR_MARK = re.compile(f"[{_MARKS}\\s]")
 _LETTER, _SPACE, _MARK = np.uint8(0), np.uint8(1), np.uint8(2)
-_WORD_START, _FORCED_CUT = np.uint8(1), np.uint8(2)
 
 
 def is_bert_wordpiece(definition: dict[str, Any]) -> bool:
@@ -69,9 +67,9 @@ class WordPieceTokenizer:
         added = [token.content for token in self._tokenizer.get_added_tokens_decoder().values()]
         self._knows_plain_words = not any(content.isalnum() for content in added)
         self._lowercases, self._model = bool(self._tokenizer.normalizer.lowercase), model
-        self._words = _WordTable()
+        self._words = WordTable()
         # Over-long words tend to repeat themselves, and each piece is slow to encode.
-        self._pieces: dict[str, _Encoded] = {}
+        self._pieces: dict[str, EncodedWords] = {}
         self._lock = threading.Lock()
 
     def tokenize(self, text: str) -> Tokens:
@@ -82,8 +80,8 @@ class WordPieceTokenizer:
         if not blocks:
             return empty_tokens()
         starts, ends, flags = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-        forced = np.flatnonzero(flags & _FORCED_CUT)
-        return Tokens(starts, ends, (flags & _WORD_START).astype(np.bool_), forced)
+        forced = np.flatnonzero(flags & FORCED_CUT)
+        return Tokens(starts, ends, (flags & WORD_START).astype(np.bool_), forced)
 
     def offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and ends in code points, int64 (n,)."""
@@ -97,18 +95,18 @@ class WordPieceTokenizer:
 
     def _count(self, text: str) -> int:
         words = _TAKEN_OUT.sub("\x01", text).split()
-        if len(words) == 1 or max(map(len, words), default=0) > _MAX_REMEMBERED_LETTERS:
+        if len(words) == 1 or max(map(len, words), default=0) > MAX_REMEMBERED_LETTERS:
             known = self._words.n_tokens_of(words[0]) if len(words) == 1 else None
             return len(self._tokenizer.encode(text, add_special_tokens=False).ids) if known is None else known
         rows = self._look_up(words)  # first, since it may replace the arrays of the table
         return int(self._words.n_tokens[rows].sum())
 
-    def _tokenize_block(self, text: str, start: int, end: int) -> "_Encoded":
+    def _tokenize_block(self, text: str, start: int, end: int) -> "EncodedWords":
         block = text[start:end]
         words, kinds = block.split(), _SPACES
         if not words:
-            return _Encoded.empty()
-        if max(map(len, words)) > _MAX_REMEMBERED_LETTERS:
+            return EncodedWords.empty()
+        if max(map(len, words)) > MAX_REMEMBERED_LETTERS:
             # Text without white space, such as minified code or Chinese, has short words too.
             words, kinds = _SHORT_WORD.findall(block), _SPACES_AND_MARKS
         rows = self._look_up(words)
@@ -127,9 +125,9 @@ class WordPieceTokenizer:
             rows = list(map(table.rows.get, words))
         return np.array(rows, np.int64)
 
-    def _encode_words(self, words: list[str]) -> tuple[NDArray[np.int64], "_Encoded"]:
+    def _encode_words(self, words: list[str]) -> tuple[NDArray[np.int64], "EncodedWords"]:
         """Tokens of each of `words` (int64 (n,) counts) and all tokens, with offsets from their word's start."""
-        if len(words) == 1 and len(words[0]) > _MAX_REMEMBERED_LETTERS:
+        if len(words) == 1 and len(words[0]) > MAX_REMEMBERED_LETTERS:
             encoded = self._encode_long(words[0])
             return np.array([len(encoded.starts)]), encoded
         lengths = np.fromiter(map(len, words), np.int64, len(words))
@@ -141,7 +139,7 @@ class WordPieceTokenizer:
         owners = np.searchsorted(word_starts, encoded.starts, "right") - 1
         return np.bincount(owners, minlength=len(words)), encoded.moved(-word_starts[owners])
 
-    def _encode_ascii(self, joined: str, lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], "_Encoded"] | None:
+    def _encode_ascii(self, joined: str, lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], "EncodedWords"] | None:
         """As `_encode_words`, for words that their tokens spell, without a search for offsets; None where one does not.
 
         BERT drops no printable letter of ASCII and changes the length of none, so only an unknown token spells less.
@@ -155,7 +153,7 @@ class WordPieceTokenizer:
         owners = word_starts.searchsorted(ends, "left") - 1
         ends -= word_starts[owners]
         flags = (~self._goes_on[ids]).astype(np.uint8)
-        return np.bincount(owners, minlength=len(lengths)), _Encoded(ends - n_letters, ends, flags)
+        return np.bincount(owners, minlength=len(lengths)), EncodedWords(ends - n_letters, ends, flags)
 
     def _ids_of(self, joined: str) -> list[int]:
         """Numbers of the tokens of ASCII words with a space between; letters and digits need no more than the model."""
@@ -164,18 +162,18 @@ class WordPieceTokenizer:
         words = (joined.lower() if self._lowercases else joined).split(" ")
         return [token.id for word in words for token in self._model.tokenize(word)]
 
-    def _encode(self, text: str) -> "_Encoded":
+    def _encode(self, text: str) -> "EncodedWords":
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         starts, ends = split_pairs(encoding.offsets)
         goes_on = self._goes_on[np.array(encoding.ids, np.int64)] if len(starts) else np.empty(0, np.bool_)
-        return _Encoded(starts, ends, (~goes_on).astype(np.uint8))
+        return EncodedWords(starts, ends, (~goes_on).astype(np.uint8))
 
-    def _encode_long(self, word: str) -> "_Encoded":
+    def _encode_long(self, word: str) -> "EncodedWords":
         """Tokens of a run without white space of any length, with its over-long words in pieces."""
         parts = [self._encode_piece(word, *piece) for piece in _pieces_of_long(word)]
-        return _Encoded(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return EncodedWords(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _encode_piece(self, word: str, start: int, end: int, is_forced: bool) -> "_Encoded":
+    def _encode_piece(self, word: str, start: int, end: int, is_forced: bool) -> "EncodedWords":
         piece = word[start:end]
         if len(piece) > self.max_word_letters and piece.isascii() and piece.isalnum():
             encoded = self._encode_in_pieces(piece, 0, len(piece)).moved(start)
@@ -187,10 +185,10 @@ class WordPieceTokenizer:
             parts += [encoded.part(done, index), self._encode_in_pieces(piece, *span)]
             done = index + 1
         parts.append(encoded.part(done, len(encoded.starts)))
-        encoded = _Encoded(*(np.concatenate(column) for column in zip(*parts, strict=True))).moved(start)
+        encoded = EncodedWords(*(np.concatenate(column) for column in zip(*parts, strict=True))).moved(start)
         return encoded.after_forced_cut() if is_forced else encoded
 
-    def _too_long(self, text: str, encoded: "_Encoded") -> NDArray[np.int64]:
+    def _too_long(self, text: str, encoded: "EncodedWords") -> NDArray[np.int64]:
         """Indices of the tokens that stand for a whole word over the letter limit."""
         spans = encoded.ends - encoded.starts
         candidates = np.flatnonzero(spans * _MAX_LETTERS_OF_ONE > self.max_word_letters)
@@ -199,7 +197,7 @@ class WordPieceTokenizer:
         ]
         return candidates[np.array(is_long, np.bool_)]
 
-    def _encode_in_pieces(self, text: str, start: int, end: int) -> "_Encoded":
+    def _encode_in_pieces(self, text: str, start: int, end: int) -> "EncodedWords":
         known, parts = self._pieces, []
         if len(known) > _MAX_PIECES:
             known.clear()
@@ -209,7 +207,7 @@ class WordPieceTokenizer:
                 known[piece] = self._encode(piece)
             part = known[piece].moved(at)
             parts.append(part.after_forced_cut() if at > start else part)
-        return _Encoded(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return EncodedWords(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _spans_within_limit(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yields spans that tile [start, end), each a word the tokenizer can read, cut between graphemes if it can."""
@@ -226,95 +224,6 @@ class WordPieceTokenizer:
         return len(text) if text.isascii() else len(self._tokenizer.normalizer.normalize_str(text))
 
 
-class _Encoded(NamedTuple):
-    """Tokens in a row: offsets int64 and flags uint8, all of one length."""
-
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    flags: NDArray[np.uint8]
-
-    @classmethod
-    def empty(cls) -> "_Encoded":
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
-
-    def moved(self, by: int | NDArray[np.int64]) -> "_Encoded":
-        return _Encoded(self.starts + by, self.ends + by, self.flags)
-
-    def after_forced_cut(self) -> "_Encoded":
-        flags = self.flags.copy()
-        flags[:1] |= _FORCED_CUT | _WORD_START
-        return self._replace(flags=flags)
-
-    def part(self, start: int, end: int) -> "_Encoded":
-        return _Encoded(self.starts[start:end], self.ends[start:end], self.flags[start:end])
-
-
-class _WordTable:
-    """Words and their tokens: `rows` finds a word's row, the row its slice of the token arrays."""
-
-    def __init__(self) -> None:
-        self._clear()
-
-    def _clear(self) -> None:
-        self.rows: dict[str, int] = {}
-        self.n_tokens = np.empty(0, np.int64)
-        self._first = np.empty(0, np.int64)
-        self._encoded = _Encoded.empty()
-        self._n_used = self._n_short = self._n_short_used = 0
-
-    def n_tokens_of(self, word: str) -> int | None:
-        row = self.rows.get(word)
-        return None if row is None else int(self.n_tokens[row])
-
-    def make_room(self) -> None:
-        if len(self.rows) > _MAX_WORDS:
-            self._clear()
-
-    def add(self, words: list[str], n_tokens: NDArray[np.int64], encoded: _Encoded) -> None:
-        """Adds `words` with their tokens; long ones come last and stay until `forget_long`."""
-        n_words, n_used = len(self.rows), self._n_used
-        first = n_used + np.cumsum(n_tokens) - n_tokens
-        self.n_tokens = _appended(self.n_tokens, n_words, n_tokens)
-        self._first = _appended(self._first, n_words, first)
-        self._encoded = _Encoded(
-            _appended(self._encoded.starts, n_used, encoded.starts),
-            _appended(self._encoded.ends, n_used, encoded.ends),
-            _appended(self._encoded.flags, n_used, encoded.flags),
-        )
-        self._n_used += len(encoded.starts)
-        self.rows.update(zip(words, range(n_words, n_words + len(words)), strict=True))
-        if len(words[-1]) <= _MAX_REMEMBERED_LETTERS:
-            self._n_short, self._n_short_used = len(self.rows), self._n_used
-
-    def forget_long(self) -> None:
-        """Drops what was added after the last short word."""
-        while len(self.rows) > self._n_short:
-            self.rows.popitem()
-        self._n_used = self._n_short_used
-
-    def expand(self, rows: NDArray[np.int64], word_starts: NDArray[np.int64]) -> _Encoded:
-        """All tokens of the words at `word_starts`, in order."""
-        counts = self.n_tokens[rows]
-        firsts = self._first[rows]
-        before = np.cumsum(counts) - counts
-        source = np.repeat(firsts - before, counts) + np.arange(counts.sum())
-        shift = np.repeat(word_starts, counts)
-        return _Encoded(
-            self._encoded.starts[source] + shift, self._encoded.ends[source] + shift, self._encoded.flags[source]
-        )
-
-
-def _appended(array: NDArray[Any], n_used: int, new: NDArray[Any]) -> NDArray[Any]:
-    """`array` with `new` from `n_used` on; its capacity doubles, so that many small additions stay linear."""
-    needed = n_used + len(new)
-    if needed > len(array):
-        grown = np.empty(max(needed, 2 * len(array), 1024), array.dtype)
-        grown[:n_used] = array[:n_used]
-        array = grown
-    array[n_used:needed] = new
-    return array
-
-
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Yields spans that tile `text`, cut at the first white space after `_BLOCK_CHARS`, or a mark where that is far."""
     start = 0
@@ -329,9 +238,9 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 def _groups(words: list[str]) -> Iterator[list[str]]:
     """Yields short words some hundred at a time: of letters and digits, of ASCII, others; then each long word alone."""
     short, long = words, []
-    if max(map(len, words)) > _MAX_REMEMBERED_LETTERS:
-        short = [word for word in words if len(word) <= _MAX_REMEMBERED_LETTERS]
-        long = [word for word in words if len(word) > _MAX_REMEMBERED_LETTERS]
+    if max(map(len, words)) > MAX_REMEMBERED_LETTERS:
+        short = [word for word in words if len(word) <= MAX_REMEMBERED_LETTERS]
+        long = [word for word in words if len(word) > MAX_REMEMBERED_LETTERS]
     kinds: tuple[list[str], ...] = [], [], []
     for word in short:
         kinds[2 if not word.isascii() else not word.isalnum()].append(word)

@@ -84,14 +84,14 @@ def test_a_text_read_in_many_blocks_has_the_tokens_of_one(wordpiece, monkeypatch
     whole = wordpiece.encode(text).offsets
     monkeypatch.setattr("models.wordpiece._BLOCK_CHARS", 64)
     monkeypatch.setattr("models.wordpiece._PIECE_CHARS", 32)
-    monkeypatch.setattr("models.wordpiece._MAX_WORDS", 4)
+    monkeypatch.setattr("models.word_table._MAX_WORDS", 4)
     tokens = WordPieceTokenizer(wordpiece.definition, 256).tokenize(text)
     assert list(zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True)) == whole
     assert not tokens.forced_cuts.size
 
 
 def test_counting_is_exact_while_the_table_of_words_grows_and_is_cleared(wordpiece, monkeypatch):
-    monkeypatch.setattr("models.wordpiece._MAX_WORDS", 2000)
+    monkeypatch.setattr("models.word_table._MAX_WORDS", 2000)
     texts = [" ".join(f"word{n}x{m}" for m in range(500)) for n in range(12)]
     counts = WordPieceTokenizer(wordpiece.definition, 256).count(texts)
     assert counts.tolist() == [len(wordpiece.encode(text).ids) for text in texts]
