@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import httpx2
 
 from models.errors import ModelError, SettingsError
 from models.llm import wire
+from models.llm.connections import Fetched, fetch, open_http, run_alone
 from models.llm.settings import LlmServerSettings, LlmSettings
 from models.llm.wire import Endpoint
 from models.model_files import fetch_snapshot, file_sha256, hash_files, read_json
@@ -92,46 +92,42 @@ def find_endpoint(url: str, key: str, model: str | None, context_tokens: int | N
     limits = [limit for limit in (context_tokens, stated) if type(limit) is int and limit > 0]
     if not limits:
         raise SettingsError(f"{url} does not state how much {name!r} reads; set llm_context_tokens")
-    return Endpoint(url, name, _words(served[name].get("root") or name), min(limits), key)
+    return Endpoint(url, name, wire.words(served[name].get("root") or name), min(limits), key)
 
 
 def _served_models(url: str, key: str) -> dict[str, dict[str, Any]]:
-    status, data = _fetch(f"{url}/models", url, key)
-    listed = wire.parse_object(data).get("data")
-    if status != 200 or not isinstance(listed, list):
-        detail = wire.error_detail(data)
-        raise ModelError(f"{url}/models answers with status {status}: {detail}; check llm_url and the key")
-    return {_words(model["id"]): model for model in listed if isinstance(model, dict) and "id" in model}
+    fetched = _fetch(f"{url}/models", url, key)
+    listed = wire.parse_object(fetched.data).get("data")
+    if fetched.status != 200 or not isinstance(listed, list):
+        detail = wire.error_detail(fetched.data, key)
+        raise ModelError(f"{url}/models answers with status {fetched.status}: {detail}; check llm_url and the key")
+    return {wire.words(model["id"]): model for model in listed if isinstance(model, dict) and "id" in model}
 
 
-def _fetch(address: str, url: str, key: str) -> tuple[int, bytes]:
-    """Status and body of one answer, within its time and size."""
+def _fetch(address: str, url: str, key: str) -> Fetched:
+    """One answer, within its time and size."""
     if not (key.isascii() and key.isprintable()):
         raise SettingsError("the endpoint's key has characters that no HTTP header carries; set its variable again")
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    data, deadline = bytearray(), time.monotonic() + _TIMEOUT_SECONDS
     try:
-        with httpx2.stream("GET", address, headers=headers, timeout=_TIMEOUT_SECONDS) as response:
-            for part in response.iter_bytes():
-                data += part
-                if len(data) > wire.MAX_RESPONSE_BYTES:
-                    raise ModelError(f"{address} answers with over {wire.MAX_RESPONSE_BYTES} bytes; check llm_url")
-                if time.monotonic() > deadline:
-                    raise ModelError(f"{address} gave no whole answer in {_TIMEOUT_SECONDS:g} s; check the endpoint")
+        return run_alone(_fetch_once(address, key))
+    except TimeoutError as error:
+        raise ModelError(f"{address} gave no whole answer in {_TIMEOUT_SECONDS:g} s; check the endpoint") from error
+    except wire.UnreadableError as error:
+        raise ModelError(f"{address} answers with {error}; check llm_url") from error
     except httpx2.HTTPError as error:
-        raise ModelError(
-            f"llm_url = {url!r} does not answer: {error or type(error).__name__}; start the endpoint"
-        ) from error
+        words = str(error) or type(error).__name__
+        is_unknown = "CERTIFICATE_VERIFY_FAILED" in words
+        remedy = "name its authority's certificate in SSL_CERT_FILE" if is_unknown else "start the endpoint"
+        raise ModelError(f"llm_url = {url!r} does not answer: {words}; {remedy}") from error
     except (httpx2.InvalidURL, ValueError) as error:
         raise SettingsError(
             f"llm_url = {url!r} is no address: {error}; give one such as http://host:8000/v1"
         ) from error
-    return response.status_code, bytes(data)
 
 
-def _words(value: object) -> str:
-    """What an endpoint says, as text that can be stored: without lone surrogates."""
-    return str(value).encode("utf-8", "replace").decode()
+async def _fetch_once(address: str, key: str) -> Fetched:
+    async with open_http(address, key, 1, _TIMEOUT_SECONDS) as http:
+        return await fetch(http, "GET", address, _TIMEOUT_SECONDS)
 
 
 def _stable(value: dict[str, Any]) -> dict[str, Any]:

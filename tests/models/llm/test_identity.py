@@ -89,8 +89,9 @@ def test_what_does_not_answer_or_is_no_endpoint_is_one_line():
         url = fake.url
         with pytest.raises(ModelError, match=r"/nothing/models answers with status 404"):
             find_endpoint(url + "/nothing", "", None, None)
-    with pytest.raises(ModelError, match=r"llm_url = 'http.*' does not answer: .*; start the endpoint"):
-        find_endpoint(url, "", None, None)
+    for silent in (url, f"http://{'a' * 300}/v1"):
+        with pytest.raises(ModelError, match=r"llm_url = 'http.*' does not answer: .*; start the endpoint"):
+            find_endpoint(silent, "", None, None)
 
 
 def test_an_endpoint_needs_a_revision():
@@ -102,9 +103,7 @@ def test_a_refusal_has_the_form_of_the_protocol():
     assert json.loads(refused(400, "no").raw)["error"]["message"] == "no"
 
 
-@pytest.mark.parametrize(
-    "url", ["http://[::1", f"http://{'a' * 300}/v1", "http://\u2603.\u2603./v1", "http://a\x1b[3m/v1"]
-)
+@pytest.mark.parametrize("url", ["http://[::1", "http://\u2603.\u2603./v1", "http://a\x1b[3m/v1"])
 def test_an_address_that_is_none_is_a_mistake_in_the_settings(url):
     with pytest.raises(SettingsError, match=r"is no address: .*; give one such as"):
         find_endpoint(url, "", None, None)
@@ -123,15 +122,10 @@ def test_a_limit_that_is_none_is_not_taken(stated):
         find_endpoint(fake.url, "", None, None)
 
 
-def test_what_an_endpoint_says_of_itself_is_bounded_in_size_and_time(monkeypatch):
+def test_what_an_endpoint_says_of_itself_is_bounded_in_size(monkeypatch):
     with FakeEndpoint(model="m" * 5000) as fake:
         monkeypatch.setattr("models.llm.identity.wire.MAX_RESPONSE_BYTES", 4000)
         with pytest.raises(ModelError, match="answers with over 4000 bytes"):
-            find_endpoint(fake.url, "", None, None)
-        monkeypatch.undo()
-        times = iter([0.0, 31.0])
-        monkeypatch.setattr("models.llm.identity.time.monotonic", lambda: next(times))
-        with pytest.raises(ModelError, match="gave no whole answer in 30 s"):
             find_endpoint(fake.url, "", None, None)
 
 
