@@ -175,10 +175,21 @@ def test_the_command_of_vllm():
     )
     plan = vllm_plan(LlmSettings(llm_model="/models/gemma", llm_context_tokens=2048), server, "/models/gemma")
     assert " ".join(plan.command) == (
-        f"{sys.executable} -m vllm.entrypoints.openai.api_server --model /models/gemma --host 127.0.0.1 "
+        f"{sys.executable} -m vllm.entrypoints.cli.main serve /models/gemma --host 127.0.0.1 "
         "--port {port} --served-model-name gemma --dtype bfloat16 --tensor-parallel-size 2 "
-        "--gpu-memory-utilization 0.8 --max-model-len 2048 --chat-template chat.jinja --enforce-eager"
+        "--gpu-memory-utilization 0.8 --max-model-len 2048 --chat-template chat.jinja "
+        "--disable-uvicorn-access-log --enforce-eager"
     )
+
+
+def test_a_log_that_grows_is_begun_anew_and_what_it_held_is_kept_once(plan, tmp_path, monkeypatch):
+    with SharedServer(plan("talks"), tmp_path, max_log_bytes=20_000) as server:
+        old = server.log.with_suffix(".log.old")
+        until(old.exists, "the log was never begun anew")
+        until(lambda: server.log.stat().st_size > 0, "nothing was written after that")
+        assert b"\0" not in server.log.read_bytes()  # it goes on at the start, and not behind a hole
+        assert old.read_bytes().startswith(b"1 ")
+    until_nothing_is_left(tmp_path)
 
 
 def test_a_missing_vllm_is_a_line_that_says_what_to_do(monkeypatch):
