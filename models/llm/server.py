@@ -19,15 +19,13 @@ from typing import IO, Any, NamedTuple, Self
 import httpx2
 
 from models.errors import MissingExtraError, ModelError, SettingsError
-from models.llm import watchdog
+from models.llm import serve_vllm, watchdog
 from models.llm.server_folders import START, Locked, folder_of, sweep
 from models.llm.settings import LlmServerSettings, LlmSettings
 
 POLL_SECONDS = 0.5
 GRACE_SECONDS = 15.0
 KEY_VARIABLE = "VLLM_API_KEY"
-# `vllm serve`, with the Python that was named: the script beside it may belong to another one.
-_VLLM_SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
 _READY_POLL_SECONDS = 0.25
 
 
@@ -56,8 +54,8 @@ def vllm_plan(settings: LlmSettings, server: LlmServerSettings, model: str) -> S
     if server.llm_chat_template is not None:
         arguments["--chat-template"] = server.llm_chat_template
     flat = [word for pair in arguments.items() for word in pair]
-    own = (*_VLLM_SERVE, model, *flat, "--disable-uvicorn-access-log")  # a line for each of millions of requests
-    command = (_python(server.llm_python), *own, *server.llm_server_arguments)
+    flat.append("--disable-uvicorn-access-log")  # a line for each of millions of requests
+    command = (_python(server.llm_python), serve_vllm.__file__, model, *flat, *server.llm_server_arguments)
     return ServerPlan(command, start_seconds=server.llm_start_seconds)
 
 
