@@ -30,7 +30,7 @@ from transforms.store.segments import read_table, take_rows, write_table
 FOLDER = "answers"
 FLUSH_SECONDS, FLUSH_ANSWERS = 30.0, 512
 ALWAYS_LISTED, LISTING_PAUSE_SECONDS = 64, 0.001
-"""Files up to which the folder is listed for every unknown key; a pause after each listing for each file beyond them."""
+"""Files up to which the folder is listed for every unknown key, and the pause after a listing for each file beyond."""
 _SEGMENT = re.compile(rf"{FOLDER}/([0-9a-f]{{64}})\.parquet")
 
 AskEach = Callable[[Sequence[Request], float | None], Iterator[tuple[int, Result] | None]]

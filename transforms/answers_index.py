@@ -1,4 +1,4 @@
-"""Where the answers to keys lie: sixteen bytes of memory for each, found in a few steps however many files there are."""
+"""Where the answers to keys lie: sixteen bytes of memory for each, found in a few steps from however many files."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -62,11 +62,12 @@ class AnswerIndex:
             yield self._entries[number], sorted(set(found[number]))
 
     def _merged(self, first: _Tier, second: _Tier) -> _Tier:
-        parts = [np.concatenate(pair) for pair in zip(first, second, strict=True)]
-        is_there = np.isin(parts[1], list(self._entries))
-        digests, files, rows = (part[is_there] for part in parts)
+        digests = np.concatenate([first.digests, second.digests])
+        files = np.concatenate([first.files, second.files])
+        rows = np.concatenate([first.rows, second.rows])
         order = digests.argsort(kind="stable")
-        return _Tier(digests[order], files[order], rows[order])
+        kept = order[np.isin(files[order], list(self._entries))]
+        return _Tier(digests[kept], files[kept], rows[kept])
 
 
 def digests_of(keys: Sequence[Any]) -> NDArray[np.uint64]:

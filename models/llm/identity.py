@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,21 @@ from models.model_files import fetch_snapshot, file_sha256, hash_files, read_jso
 VERSION = 1
 
 _WEIGHTS = ("*.safetensors", "*.gguf")
-_TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt", "*.jinja")
-_HUB_PATTERNS = ["*.safetensors", "*.gguf", "*.json", "*.txt", "*.model", "*.jinja"]
+_TOKENIZER = (
+    "tokenizer.json", "vocab.json", "merges.txt", "added_tokens.json", "special_tokens_map.json", "chat_template.json",
+    "tekken.json", "*.model", "*.tiktoken", "*.jinja", "*.py",
+)  # fmt: skip
+_HUB_PATTERNS = ["*.safetensors", "*.gguf", "*.json", "*.txt", "*.model", "*.tiktoken", "*.jinja", "*.py"]
+# Arguments of vLLM that decide how fast it answers, or where, and not what. Any other counts.
+_SPEED_ARGUMENTS = frozenset(
+    {"api-server-count", "async-scheduling", "block-size", "compilation-config", "cpu-offload-gb", "data-parallel-size",
+     "disable-custom-all-reduce", "disable-log-requests", "disable-log-stats", "disable-uvicorn-access-log",
+     "distributed-executor-backend", "download-dir", "dtype", "enable-chunked-prefill", "enable-log-requests",
+     "enable-prefix-caching", "enforce-eager", "gpu-memory-utilization", "host", "kv-cache-memory-bytes",
+     "max-model-len", "max-num-batched-tokens", "max-num-seqs", "max-parallel-loading-workers",
+     "num-gpu-blocks-override", "pipeline-parallel-size", "port", "swap-space", "tensor-parallel-size",
+     "uvicorn-log-level"}
+)  # fmt: skip
 _VOLATILE_KEYS = {"_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "dtype"}
 _TIMEOUT_SECONDS = 30.0
 
@@ -58,7 +72,33 @@ def files_identity(path: Path, server: LlmServerSettings) -> dict[str, Any]:
         "tokenizer_sha256": hash_files(folder, others),
         "config_sha256": hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
         "chat_template_sha256": _template_sha256(server.llm_chat_template),
+        "server_arguments": deciding_arguments(server.llm_server_arguments),
     }
+
+
+def deciding_arguments(words: Sequence[str]) -> list[list[str]]:
+    """The arguments of a server that may decide its answers, sorted; files are named by the sha256 of their content.
+
+    >>> deciding_arguments(["--enforce-eager", "--quantization=fp8", "--max-num-seqs", "8", "--hf_overrides", "{}"])
+    [['hf-overrides', '{}'], ['quantization', 'fp8']]
+    """
+    arguments: list[list[str]] = []
+    for word in words:
+        if word.startswith("-") and word.strip("-"):
+            name, is_given, value = word.lstrip("-").partition("=")
+            arguments.append([name.replace("_", "-"), *([_content(value)] if is_given else [])])
+        else:
+            arguments = arguments or [[""]]
+            arguments[-1].append(_content(word))
+    return sorted(argument for argument in arguments if argument[0].removeprefix("no-") not in _SPEED_ARGUMENTS)
+
+
+def _content(value: str) -> str:
+    path = Path(value).expanduser() if len(value) < 4096 and "\0" not in value else None
+    try:
+        return file_sha256(path) if path is not None and path.is_file() else value
+    except OSError:
+        return value
 
 
 def endpoint_identity(endpoint: Endpoint, revision: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ def module_and_words(has_metadata: bool, model: str, words: list[str]) -> tuple[
 
 
 def main() -> None:
+    """Serves the model that the first word of the command line names, with what follows it as arguments of vLLM."""
     try:
         has_metadata = bool(importlib.metadata.version("vllm"))
     except importlib.metadata.PackageNotFoundError:

@@ -30,7 +30,11 @@ def test_a_copy_is_the_same_model_and_another_library_version_too(model, tmp_pat
     assert files_identity(model, LlmServerSettings()) == files_identity(copy, LlmServerSettings())
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json", "chat_template.jinja"])
+@pytest.mark.parametrize(
+    "name",
+    ["model.safetensors", "tokenizer.json", "config.json", "chat_template.jinja", "special_tokens_map.json",
+     "chat_template.json", "sentencepiece.bpe.model", "modeling_own.py"],
+)  # fmt: skip
 def test_whatever_decides_answers_is_in_it(model, name):
     before = files_identity(model, LlmServerSettings())
     (model / name).write_text('{"other": 1}')
@@ -45,6 +49,33 @@ def test_a_chat_template_given_to_the_server_is_in_it(model, tmp_path):
     template.unlink()
     with pytest.raises(SettingsError, match="cannot be read"):
         files_identity(model, server)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "decides"),
+    [
+        (
+            ("--enforce-eager", "--max-num-seqs", "8", "--no-enable-prefix-caching", "--gpu_memory_utilization=0.5"),
+            False,
+        ),
+        (("--quantization", "fp8"), True),
+        (("-q", "fp8"), True),
+        (("--quantization=fp8",), True),
+        (("--override-generation-config", '{"top_k": 1}'), True),
+    ],
+)
+def test_arguments_of_the_server_count_unless_they_only_make_it_fast(model, arguments, decides):
+    server = LlmServerSettings(llm_server_arguments=arguments)
+    assert (files_identity(model, server) != files_identity(model, LlmServerSettings())) == decides
+
+
+def test_a_file_that_an_argument_names_counts_by_what_it_holds(model, tmp_path):
+    template = tmp_path / "chat.jinja"
+    server = LlmServerSettings(llm_server_arguments=("--chat-template", str(template)))
+    template.write_text("a")
+    before = files_identity(model, server)
+    template.write_text("b")
+    assert files_identity(model, server) != before
 
 
 def test_a_single_file_is_a_model_too(model):
