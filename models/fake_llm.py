@@ -30,6 +30,7 @@ class Reply:
     :param raw: bytes sent instead of a response in the protocol's form.
     :param delay_seconds: wait before the status line. :param drip_seconds: wait before each byte of the body.
     :param cut_after: bytes of the body after which the connection is cut; 0 cuts it before the status line.
+    :param model: what the answer calls its model, by default what was asked for.
     """
 
     text: str = ""
@@ -42,6 +43,7 @@ class Reply:
     cut_after: int | None = None
     has_usage: bool = True
     cached_prompt_tokens: int = 0
+    model: str = ""
 
 
 Script = Callable[[Prompt], "Reply | str"]
@@ -87,7 +89,7 @@ class FakeEndpoint:
     """An OpenAI-compatible endpoint in a thread. `script` decides each answer; all prompts are kept and counted.
 
     It serves /v1/models, /v1/chat/completions, /v1/completions, /tokenize and /health. Tokens are words and marks.
-    `stop` makes it dead, `start` brings it back at the same address.
+    `stop` makes it dead, `start` brings it back at the same address. `model` and `root` may be set anew in between.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class FakeEndpoint:
     ) -> None:
         self.script: Script = script if callable(script) else lambda _: script
         self.model, self.context_tokens, self.key = model, context_tokens, key
+        self.root = model
         self.prompts: list[Prompt] = []
         self.most_in_flight = 0
         self._in_flight = 0
@@ -216,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.fake.wait(0.0)
-        about = {"id": self.fake.model, "root": self.fake.model, "max_model_len": self.fake.context_tokens}
+        about = {"id": self.fake.model, "root": self.fake.root, "max_model_len": self.fake.context_tokens}
         known = {"/v1/models": {"object": "list", "data": [about]}, "/health": {}}
         self._send(200 if self.path in known else 404, json.dumps(known.get(self.path, {})).encode())
 
@@ -260,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _response(reply: Reply, body: dict[str, Any]) -> bytes:
     choice: dict[str, Any] = {"index": 0, "finish_reason": reply.finish_reason}
     choice |= {"message": {"role": "assistant", "content": reply.text}} if "messages" in body else {"text": reply.text}
-    response: dict[str, Any] = {"object": "completion", "choices": [choice]}
+    response: dict[str, Any] = {"object": "completion", "model": reply.model or body.get("model"), "choices": [choice]}
     if reply.has_usage:
         n_prompt, n_answer = _n_tokens(body), len(_WORD.findall(reply.text))
         details = {"cached_tokens": reply.cached_prompt_tokens}

@@ -7,6 +7,7 @@ processes write them at once. A reader holds eight bytes of each key in memory, 
 
 import hashlib
 import json
+import math
 import re
 import threading
 import time
@@ -15,13 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from models.errors import StoreError
 from models.llm.records import Answer, Request, Result, Usage
+from transforms.answers_index import AnswerIndex
 from transforms.store import schemas
 from transforms.store.files import Store
 from transforms.store.manifest import FileEntry
@@ -29,6 +29,8 @@ from transforms.store.segments import read_table, take_rows, write_table
 
 FOLDER = "answers"
 FLUSH_SECONDS, FLUSH_ANSWERS = 30.0, 512
+ALWAYS_LISTED, LISTING_PAUSE_SECONDS = 64, 0.001
+"""Files up to which the folder is listed for every unknown key, and the pause after a listing for each file beyond."""
 _SEGMENT = re.compile(rf"{FOLDER}/([0-9a-f]{{64}})\.parquet")
 
 AskEach = Callable[[Sequence[Request], float | None], Iterator[tuple[int, Result] | None]]
@@ -52,32 +54,29 @@ class StoredAnswer(msgspec.Struct, frozen=True):
     owners: frozenset[str]
 
 
-class _Segment(msgspec.Struct, frozen=True):
-    """A file of answers and the first 64 bits of its keys, uint64 (n,), ascending."""
-
-    entry: FileEntry
-    digests: Any
-
-
 class AnswerStore:
     """The answers under one root, as one process sees them. Safe to share between threads.
+
+    What this process stored it knows. For what others store it lists the folder, and rests after a long list, so that
+    listing takes a small share of the time: what another process stored meanwhile may be asked for a second time.
 
     `counts` holds `damaged_answer_files`: those whose bytes are not what their name says; they are left alone.
     """
 
-    def __init__(self, store: Store, run: str = "") -> None:
+    def __init__(self, store: Store, run: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self.store, self.run = store, run
+        self._clock, self._lists_at = clock, -math.inf
         self.counts: Counter[str] = Counter()
-        self._segments: dict[str, _Segment] = {}
+        self._index = AnswerIndex()
         self._damaged: set[str] = set()
         self._lock = threading.Lock()
 
     def find(self, keys: Iterable[str]) -> dict[str, StoredAnswer]:
-        """The stored answers to `keys`. The folder is looked through again only for keys that are not known yet."""
+        """The stored answers to `keys`. The folder is listed again only for keys that are not known yet."""
         wanted = set(keys)
         with self._lock:
             found = self._look_up(wanted)
-            if len(found) < len(wanted) and self._refresh():
+            if len(found) < len(wanted) and self._clock() >= self._lists_at and self._refresh():
                 found |= self._look_up(wanted - found.keys())
         return found
 
@@ -93,42 +92,39 @@ class AnswerStore:
         rows = sorted(made, key=lambda row: (row["key"], row["owner"]))
         entry = write_table(self.store, FOLDER, pa.Table.from_pylist(rows, schema=schemas.ANSWERS))
         with self._lock:
-            self._segments[entry.path] = _Segment(entry, _digests([row["key"] for row in rows]))
+            self._index.add(entry, [row["key"] for row in rows])
 
     def _look_up(self, wanted: set[str]) -> dict[str, StoredAnswer]:
-        keys = sorted(wanted)
-        digests = _digests(keys)
         found: dict[str, StoredAnswer] = {}
-        for segment in list(self._segments.values()):
-            starts, ends = segment.digests.searchsorted(digests), segment.digests.searchsorted(digests, "right")
-            hits = np.flatnonzero(ends > starts)
-            rows = sorted({row for hit in hits.tolist() for row in range(int(starts[hit]), int(ends[hit]))})
-            for row in self._read(segment, rows) if rows else ():
+        for entry, rows in list(self._index.rows_of(wanted)):
+            for row in self._read(entry, rows):
                 if row["key"] in wanted:
                     before = found[row["key"]].owners if row["key"] in found else frozenset[str]()
                     found[row["key"]] = StoredAnswer(_answer(row), before | {row["owner"]})
         return found
 
-    def _read(self, segment: _Segment, rows: list[int]) -> list[dict[str, Any]]:
+    def _read(self, entry: FileEntry, rows: list[int]) -> list[dict[str, Any]]:
         try:
-            return list(take_rows(self.store, segment.entry, rows).to_pylist())
+            return list(take_rows(self.store, entry, rows).to_pylist())
         except (StoreError, pa.ArrowException):  # merged with others, or damaged, since it was read
-            del self._segments[segment.entry.path]
+            self._index.remove(entry.path)
+            self._lists_at = -math.inf  # what was here is elsewhere now
             return []
 
     def _refresh(self) -> bool:
         """Reads the keys of segments that were not there before; False where there are none."""
         paths = {file.path: file.size for file in self.store.list(FOLDER)}
-        for path in self._segments.keys() - paths.keys():
-            del self._segments[path]
-        new = [path for path in paths if path not in self._segments and path not in self._damaged]
+        for path in self._index.paths - paths.keys():
+            self._index.remove(path)
+        new = [path for path in paths if path not in self._index.paths and path not in self._damaged]
         for path in new:
-            segment = _load(self.store, path, paths[path])
-            if segment is not None:
-                self._segments[path] = segment
-            elif segment_entry(path, paths[path]) is None or self.store.exists(path):
+            entry, table = segment_entry(path, paths[path]), _load(self.store, path, paths[path], ["key"])
+            if entry is not None and table is not None:
+                self._index.add(entry, table.column("key").to_pylist())
+            elif entry is None or self.store.exists(path):
                 self._damaged.add(path)
                 self.counts["damaged_answer_files"] += 1
+        self._lists_at = self._clock() + LISTING_PAUSE_SECONDS * max(0, len(paths) - ALWAYS_LISTED)
         return bool(new)
 
 
@@ -212,14 +208,15 @@ class StoredAsking:
 def run_bill(store: Store, run: str) -> pa.Table:
     """What the answers took that `run` paid for, by stage and owner. Sums over rows, so a retry changes nothing."""
     columns = ["prompt_tokens", "cached_prompt_tokens", "answer_tokens", "wasted_prompt_tokens", "wasted_answer_tokens"]
-    parts = [schemas.ANSWERS.empty_table()]
+    columns += ["seconds", "n_attempts"]
+    parts = [schemas.ANSWERS.empty_table().select(["stage", "owner", *columns])]
     for file in store.list(FOLDER):
-        segment = _load(store, file.path, file.size)
-        if segment is not None:
-            parts.append(read_table(store, segment.entry).filter(pc.field("run") == run))
-    sums: list[Any] = [(name, "sum") for name in (*columns, "seconds", "n_attempts")]
-    table = pa.concat_tables(parts).group_by(["stage", "owner"]).aggregate([*sums, ("key", "count")])
-    named = ["stage", "owner", *columns, "seconds", "n_attempts", "n_answers"]
+        table = _load(store, file.path, file.size, ["run", "stage", "owner", *columns])
+        if table is not None:
+            parts.append(table.filter(pc.field("run") == run).drop_columns("run"))
+    sums: list[Any] = [*((name, "sum") for name in columns), ([], "count_all")]
+    table = pa.concat_tables(parts).group_by(["stage", "owner"]).aggregate(sums)
+    named = ["stage", "owner", *columns, "n_answers"]
     return table.rename_columns(named).sort_by([("stage", "ascending"), ("owner", "ascending")])
 
 
@@ -237,11 +234,10 @@ def merge_segments(store: Store, more_than: int = 64, max_bytes: int = 64 << 20)
         return 0
     n_merged = 0
     for group in _groups([(file.path, file.size) for file in small], max_bytes):
-        segments = [segment for path, size in group if (segment := _load(store, path, size)) is not None]
-        tables = [read_table(store, segment.entry) for segment in segments]
+        tables = {path: table for path, size in group if (table := _load(store, path, size)) is not None}
         if len(tables) > 1:
-            merged = write_table(store, FOLDER, pa.concat_tables(tables).sort_by("key"))
-            parts = [segment.entry.path for segment in segments if segment.entry.path != merged.path]
+            merged = write_table(store, FOLDER, pa.concat_tables(tables.values()).sort_by("key"))
+            parts = [path for path in tables if path != merged.path]
             store.delete(parts)
             n_merged += len(parts)
     return n_merged
@@ -263,20 +259,15 @@ def segment_entry(path: str, n_bytes: int) -> FileEntry | None:
     return FileEntry(path, match[1], n_bytes, 0) if match else None
 
 
-def _load(store: Store, path: str, n_bytes: int) -> _Segment | None:
-    """The segment at `path`; None where its bytes are not what its name says, or it is gone."""
+def _load(store: Store, path: str, n_bytes: int, columns: Sequence[str] | None = None) -> pa.Table | None:
+    """Columns of the segment at `path`; None where its bytes are not what its name says, or it is gone."""
     entry = segment_entry(path, n_bytes)
     if entry is None:
         return None
     try:
-        table = read_table(store, entry, ["key"])
+        return read_table(store, entry, columns)
     except (StoreError, pa.ArrowException, OSError):
         return None
-    return _Segment(entry, _digests(table.column("key").to_pylist()))
-
-
-def _digests(keys: Sequence[Any]) -> NDArray[np.uint64]:
-    return np.array([int(key[:16], 16) for key in keys], np.uint64)
 
 
 def _row(key: str, request: Request, answer: Answer, run: str) -> dict[str, Any]:

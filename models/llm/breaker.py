@@ -11,7 +11,8 @@ class Breaker:
     """Opens when the endpoint does not answer for `outage_seconds`, or when request after request fails for good.
 
     `probe` says whether the endpoint answers at all. While the breaker is open, requests fail at once, except that
-    after another `outage_seconds` one of them probes again, and success closes it. For one event loop.
+    after another `outage_seconds` one of them probes again, and success closes it. `why` is the last failure, in
+    words. For one event loop.
     """
 
     def __init__(
@@ -25,6 +26,7 @@ class Breaker:
         self._outage_seconds = outage_seconds
         self._limit = failures_in_a_row
         self._probe_seconds = probe_seconds
+        self.why = ""
         self._n_failures = 0
         self._opened_at: float | None = None
         self._probing: asyncio.Task[bool] | None = None
@@ -47,8 +49,9 @@ class Breaker:
             self._probing = asyncio.create_task(self._wait())
         return await asyncio.shield(self._probing)
 
-    def record(self, succeeded: bool) -> None:
+    def record(self, succeeded: bool, why: str = "") -> None:
         """Counts a request that was answered, or that failed for a reason that may be the endpoint's."""
+        self.why = why or self.why
         self._n_failures = 0 if succeeded else self._n_failures + 1
         if succeeded:
             self._opened_at = None
@@ -67,5 +70,7 @@ class Breaker:
                 self._open()
                 return False
             await asyncio.sleep(min(self._probe_seconds, max(deadline - loop.time(), 0.0)))
-        self._opened_at, self._n_failures = None, 0
+        # An endpoint that answers probes and nothing else is as good as dead.
+        self._n_failures = 0 if self.is_open else self._n_failures
+        self._opened_at = None
         return True

@@ -15,6 +15,7 @@ from models.errors import RefusedError
 from models.llm import wire
 from models.llm.breaker import FAILURES_IN_A_ROW, Breaker
 from models.llm.budget import Budget, Refusal, Reservation
+from models.llm.connections import Fetched
 from models.llm.counting import TEMPLATE_TOKENS, CountTokens, estimated_tokens, surely_fits
 from models.llm.records import (
     BAD_RESPONSE,
@@ -22,6 +23,7 @@ from models.llm.records import (
     ENDING_REASONS,
     ENDPOINT_DOWN,
     FILTERED,
+    MODEL_CHANGED,
     OVER_CONTEXT,
     TIMED_OUT,
     Answer,
@@ -30,9 +32,10 @@ from models.llm.records import (
     Result,
     Usage,
 )
+from models.llm.served import Served, State
 from models.llm.settings import LlmBudgetSettings, LlmSettings
 from models.llm.transport import Transport, Trouble
-from models.llm.wire import Endpoint
+from models.llm.wire import Choice, Endpoint
 
 T = TypeVar("T")
 
@@ -83,8 +86,9 @@ class LlmClient:
         self._count_tokens = count_tokens
         self._pace = pace = pace or Pace()
         self._transport = Transport(endpoint, settings)
+        self._served = Served(endpoint, self._transport.list_models)
         self._breaker = Breaker(
-            self._transport.answers, settings.llm_outage_seconds, pace.failures_in_a_row, pace.probe_seconds
+            self._served.is_there, settings.llm_outage_seconds, pace.failures_in_a_row, pace.probe_seconds
         )
         self._slots = asyncio.Semaphore(settings.llm_requests_in_flight)
         self._settled = asyncio.Event()
@@ -207,8 +211,11 @@ class LlmClient:
         """What `attempt_it(attempt, wasted)` returns, tried again after Trouble for as long as that may help."""
         wasted, n_timeouts = Usage(), 0
         for attempt in range(1, self.settings.llm_attempts + 1):
+            if self._served.other:
+                return LlmFailure(MODEL_CHANGED, self._served.other, wasted, 0.0, attempt - 1)
             if not await self._breaker.allows():
-                return LlmFailure(ENDPOINT_DOWN, f"{self.endpoint.url} does not answer", wasted, 0.0, attempt - 1)
+                why = self._breaker.why or "no answer"
+                return LlmFailure(ENDPOINT_DOWN, why, wasted, 0.0, attempt - 1)
             try:
                 return await attempt_it(attempt, wasted)
             except Trouble as trouble:
@@ -217,7 +224,7 @@ class LlmClient:
                 if trouble.is_lost and not await self._breaker.is_alive():
                     return LlmFailure(ENDPOINT_DOWN, trouble.detail, wasted, 0.0, attempt)
                 if trouble.is_final or attempt == self.settings.llm_attempts or n_timeouts == _MAX_TIMEOUTS:
-                    self._breaker.record(succeeded=trouble.is_own_fault)
+                    self._breaker.record(trouble.is_own_fault, trouble.detail)
                     return LlmFailure(trouble.reason, trouble.detail, wasted, 0.0, attempt)
                 await asyncio.sleep(max(trouble.wait_seconds, self._backoff_seconds(attempt)))
         raise AssertionError("the last attempt returns")
@@ -229,9 +236,8 @@ class LlmClient:
             return LlmFailure(reserved.reason, "the budget is spent", wasted, 0.0, attempt - 1)
         billed = reserved.usage  # also where it is cancelled on its way
         try:
-            choice = wire.parse_choice(await self._transport.generate(request))
-            if choice is None or choice.finish_reason in _UNFINISHED:
-                raise Trouble(BAD_RESPONSE, "a response without a finished answer", may_be_billed=True)
+            response = await self._transport.generate(request)
+            choice = self._choice(response)
             billed = choice.usage or billed
         except Trouble as trouble:
             billed = reserved.usage if trouble.may_be_billed else Usage()
@@ -240,10 +246,29 @@ class LlmClient:
             self.budget.settle(reserved, billed)
             self._wake_waiting()
         self._breaker.record(succeeded=True)
-        if choice.finish_reason == "content_filter":
+        reason = await self._unsure(response, choice)
+        if reason:
+            detail = self._served.other or self._breaker.why or "nobody could tell which model had answered"
+            return LlmFailure(reason, detail, wasted + billed, 0.0, attempt)
+        if choice.finish_reason == wire.FILTER:
             return LlmFailure(FILTERED, "the endpoint's filter held the answer back", wasted + billed, 0.0, attempt)
         is_cut = choice.finish_reason == "length"
         return Answer(choice.text, billed, is_cut, 0.0, attempt, wasted, is_estimated=choice.usage is None)
+
+    def _choice(self, response: Fetched) -> Choice:
+        """The finished answer in a response; raises Trouble."""
+        choice = wire.parse_choice(response.data)
+        if choice is None or choice.finish_reason in _UNFINISHED:
+            detail = wire.error_detail(response.data, self.endpoint.key)
+            raise Trouble(BAD_RESPONSE, f"a response without a finished answer: {detail}", may_be_billed=True)
+        return choice
+
+    async def _unsure(self, response: Fetched, choice: Choice) -> str:
+        """Why an answer cannot be said to be of the endpoint's model; empty where it is. Waits out a restart."""
+        while (state := await self._served.vouch(response.connection, choice.model)) is State.SILENT:
+            if not await self._breaker.is_alive():
+                return ENDPOINT_DOWN
+        return MODEL_CHANGED if state is State.OTHER else ""
 
     async def _reserve(self, n_prompt: int, n_answer: int) -> Reservation | Refusal:
         """Sets the cost of a request aside; waits while those under way may leave enough for it."""
@@ -278,10 +303,10 @@ class LlmClient:
         return seconds * random.uniform(0.5, 1.0)
 
 
-def ending_reason(results: Sequence[Result]) -> str:
-    """The first reason among `results` for which a run should end with what it has; empty where there is none."""
-    reasons = (result.reason for result in results if isinstance(result, LlmFailure))
-    return next((reason for reason in reasons if reason in ENDING_REASONS), "")
+def ending_failure(results: Sequence[Result]) -> LlmFailure | None:
+    """The first among `results` for which a run should end with what it has."""
+    failures = (result for result in results if isinstance(result, LlmFailure))
+    return next((failure for failure in failures if failure.reason in ENDING_REASONS), None)
 
 
 def ending_early(
@@ -294,20 +319,25 @@ def ending_early(
 
     def asked(requests: Sequence[Request]) -> Sequence[Result]:
         results = ask(requests)
-        reason = ending_reason(results)
-        if reason:
-            raise ending_error(reason, settings, budget)
+        failure = ending_failure(results)
+        if failure is not None:
+            raise ending_error(failure, settings, budget)
         return results
 
     return asked
 
 
-def ending_error(reason: str, settings: LlmSettings, budget: LlmBudgetSettings) -> RefusedError:
-    """The error that ends a run for `reason`, one of `ENDING_REASONS`: one line with the value and the remedy."""
+def ending_error(failure: LlmFailure, settings: LlmSettings, budget: LlmBudgetSettings) -> RefusedError:
+    """The error that ends a run, for one of `ENDING_REASONS`: one line with the value and the remedy."""
     kept = "what was answered is kept; run again to go on from there"
-    if reason == ENDPOINT_DOWN:
-        where = settings.llm_url or "vLLM on the worker"
+    where = f"the language model at {settings.llm_url or 'vLLM on the worker'}"
+    if failure.reason == MODEL_CHANGED:
+        return RefusedError(
+            f"{where} is not the one that this run began with: {failure.detail}; what the first one answered is kept; "
+            "serve it again, or run again with another llm_revision"
+        )
+    if failure.reason == ENDPOINT_DOWN:
         outage = f"did not answer for {settings.llm_outage_seconds:g} s, or failed request after request"
-        return RefusedError(f"the language model at {where} {outage}; {kept}")
-    name = "budget_usd" if reason == BUDGET_USD else "budget_gpu_hours"
+        return RefusedError(f"{where} {outage} ({failure.detail}); {kept}")
+    name = "budget_usd" if failure.reason == BUDGET_USD else "budget_gpu_hours"
     return RefusedError(f"{name} = {getattr(budget, name):g} is spent; {kept}, with a higher one")

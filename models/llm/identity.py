@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import httpx2
 
 from models.errors import ModelError, SettingsError
 from models.llm import wire
+from models.llm.connections import Fetched, fetch, open_http, run_alone
 from models.llm.settings import LlmServerSettings, LlmSettings
 from models.llm.wire import Endpoint
 from models.model_files import fetch_snapshot, file_sha256, hash_files, read_json
@@ -18,8 +19,21 @@ from models.model_files import fetch_snapshot, file_sha256, hash_files, read_jso
 VERSION = 1
 
 _WEIGHTS = ("*.safetensors", "*.gguf")
-_TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt", "*.jinja")
-_HUB_PATTERNS = ["*.safetensors", "*.gguf", "*.json", "*.txt", "*.model", "*.jinja"]
+_TOKENIZER = (
+    "tokenizer.json", "vocab.json", "merges.txt", "added_tokens.json", "special_tokens_map.json", "chat_template.json",
+    "tekken.json", "*.model", "*.tiktoken", "*.jinja", "*.py",
+)  # fmt: skip
+_HUB_PATTERNS = ["*.safetensors", "*.gguf", "*.json", "*.txt", "*.model", "*.tiktoken", "*.jinja", "*.py"]
+# Arguments of vLLM that decide how fast it answers, or where, and not what. Any other counts.
+_SPEED_ARGUMENTS = frozenset(
+    {"api-server-count", "async-scheduling", "block-size", "compilation-config", "cpu-offload-gb", "data-parallel-size",
+     "disable-custom-all-reduce", "disable-log-requests", "disable-log-stats", "disable-uvicorn-access-log",
+     "distributed-executor-backend", "download-dir", "dtype", "enable-chunked-prefill", "enable-log-requests",
+     "enable-prefix-caching", "enforce-eager", "gpu-memory-utilization", "host", "kv-cache-memory-bytes",
+     "max-model-len", "max-num-batched-tokens", "max-num-seqs", "max-parallel-loading-workers",
+     "num-gpu-blocks-override", "pipeline-parallel-size", "port", "swap-space", "tensor-parallel-size",
+     "uvicorn-log-level"}
+)  # fmt: skip
 _VOLATILE_KEYS = {"_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "dtype"}
 _TIMEOUT_SECONDS = 30.0
 
@@ -58,7 +72,33 @@ def files_identity(path: Path, server: LlmServerSettings) -> dict[str, Any]:
         "tokenizer_sha256": hash_files(folder, others),
         "config_sha256": hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
         "chat_template_sha256": _template_sha256(server.llm_chat_template),
+        "server_arguments": deciding_arguments(server.llm_server_arguments),
     }
+
+
+def deciding_arguments(words: Sequence[str]) -> list[list[str]]:
+    """The arguments of a server that may decide its answers, sorted; files are named by the sha256 of their content.
+
+    >>> deciding_arguments(["--enforce-eager", "--quantization=fp8", "--max-num-seqs", "8", "--hf_overrides", "{}"])
+    [['hf-overrides', '{}'], ['quantization', 'fp8']]
+    """
+    arguments: list[list[str]] = []
+    for word in words:
+        if word.startswith("-") and word.strip("-"):
+            name, is_given, value = word.lstrip("-").partition("=")
+            arguments.append([name.replace("_", "-"), *([_content(value)] if is_given else [])])
+        else:
+            arguments = arguments or [[""]]
+            arguments[-1].append(_content(word))
+    return sorted(argument for argument in arguments if argument[0].removeprefix("no-") not in _SPEED_ARGUMENTS)
+
+
+def _content(value: str) -> str:
+    path = Path(value).expanduser() if len(value) < 4096 and "\0" not in value else None
+    try:
+        return file_sha256(path) if path is not None and path.is_file() else value
+    except OSError:
+        return value
 
 
 def endpoint_identity(endpoint: Endpoint, revision: str) -> dict[str, Any]:
@@ -92,46 +132,42 @@ def find_endpoint(url: str, key: str, model: str | None, context_tokens: int | N
     limits = [limit for limit in (context_tokens, stated) if type(limit) is int and limit > 0]
     if not limits:
         raise SettingsError(f"{url} does not state how much {name!r} reads; set llm_context_tokens")
-    return Endpoint(url, name, _words(served[name].get("root") or name), min(limits), key)
+    return Endpoint(url, name, wire.words(served[name].get("root") or name), min(limits), key)
 
 
 def _served_models(url: str, key: str) -> dict[str, dict[str, Any]]:
-    status, data = _fetch(f"{url}/models", url, key)
-    listed = wire.parse_object(data).get("data")
-    if status != 200 or not isinstance(listed, list):
-        detail = wire.error_detail(data)
-        raise ModelError(f"{url}/models answers with status {status}: {detail}; check llm_url and the key")
-    return {_words(model["id"]): model for model in listed if isinstance(model, dict) and "id" in model}
+    fetched = _fetch(f"{url}/models", url, key)
+    listed = wire.parse_object(fetched.data).get("data")
+    if fetched.status != 200 or not isinstance(listed, list):
+        detail = wire.error_detail(fetched.data, key)
+        raise ModelError(f"{url}/models answers with status {fetched.status}: {detail}; check llm_url and the key")
+    return {wire.words(model["id"]): model for model in listed if isinstance(model, dict) and "id" in model}
 
 
-def _fetch(address: str, url: str, key: str) -> tuple[int, bytes]:
-    """Status and body of one answer, within its time and size."""
+def _fetch(address: str, url: str, key: str) -> Fetched:
+    """One answer, within its time and size."""
     if not (key.isascii() and key.isprintable()):
         raise SettingsError("the endpoint's key has characters that no HTTP header carries; set its variable again")
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    data, deadline = bytearray(), time.monotonic() + _TIMEOUT_SECONDS
     try:
-        with httpx2.stream("GET", address, headers=headers, timeout=_TIMEOUT_SECONDS) as response:
-            for part in response.iter_bytes():
-                data += part
-                if len(data) > wire.MAX_RESPONSE_BYTES:
-                    raise ModelError(f"{address} answers with over {wire.MAX_RESPONSE_BYTES} bytes; check llm_url")
-                if time.monotonic() > deadline:
-                    raise ModelError(f"{address} gave no whole answer in {_TIMEOUT_SECONDS:g} s; check the endpoint")
+        return run_alone(_fetch_once(address, key))
+    except TimeoutError as error:
+        raise ModelError(f"{address} gave no whole answer in {_TIMEOUT_SECONDS:g} s; check the endpoint") from error
+    except wire.UnreadableError as error:
+        raise ModelError(f"{address} answers with {error}; check llm_url") from error
     except httpx2.HTTPError as error:
-        raise ModelError(
-            f"llm_url = {url!r} does not answer: {error or type(error).__name__}; start the endpoint"
-        ) from error
+        words = str(error) or type(error).__name__
+        is_unknown = "CERTIFICATE_VERIFY_FAILED" in words
+        remedy = "name its authority's certificate in SSL_CERT_FILE" if is_unknown else "start the endpoint"
+        raise ModelError(f"llm_url = {url!r} does not answer: {words}; {remedy}") from error
     except (httpx2.InvalidURL, ValueError) as error:
         raise SettingsError(
             f"llm_url = {url!r} is no address: {error}; give one such as http://host:8000/v1"
         ) from error
-    return response.status_code, bytes(data)
 
 
-def _words(value: object) -> str:
-    """What an endpoint says, as text that can be stored: without lone surrogates."""
-    return str(value).encode("utf-8", "replace").decode()
+async def _fetch_once(address: str, key: str) -> Fetched:
+    async with open_http(address, key, 1, _TIMEOUT_SECONDS) as http:
+        return await fetch(http, "GET", address, _TIMEOUT_SECONDS)
 
 
 def _stable(value: dict[str, Any]) -> dict[str, Any]:

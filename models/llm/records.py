@@ -69,10 +69,11 @@ TIMED_OUT = "timed_out"
 ENDPOINT_DOWN = "endpoint_down"
 FILTERED = "filtered"
 BAD_RESPONSE = "bad_response"
+MODEL_CHANGED = "model_changed"
 BUDGET_USD = "budget_usd"
 BUDGET_GPU_HOURS = "budget_gpu_hours"
 
-ENDING_REASONS = frozenset({ENDPOINT_DOWN, BUDGET_USD, BUDGET_GPU_HOURS})
+ENDING_REASONS = frozenset({ENDPOINT_DOWN, MODEL_CHANGED, BUDGET_USD, BUDGET_GPU_HOURS})
 """Reasons that lie not in the request: every further one would fail alike, so the run should end."""
 PASSING_REASONS = frozenset({UNAVAILABLE, TIMED_OUT, BAD_RESPONSE, DENIED})
 """Reasons that lie in the endpoint: asked again another day, the same request may be answered."""

@@ -4,7 +4,6 @@ A watchdog process runs the server (`models/llm/watchdog.py`). A client holds a 
 """
 
 import fcntl
-import hashlib
 import importlib.util
 import json
 import os
@@ -12,22 +11,21 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 import httpx2
 
 from models.errors import MissingExtraError, ModelError, SettingsError
-from models.llm import watchdog
+from models.llm import serve_vllm, watchdog
+from models.llm.server_folders import START, Locked, folder_of, sweep
 from models.llm.settings import LlmServerSettings, LlmSettings
 
 POLL_SECONDS = 0.5
 GRACE_SECONDS = 15.0
 KEY_VARIABLE = "VLLM_API_KEY"
-_VLLM_SERVER = "vllm.entrypoints.openai.api_server"
 _READY_POLL_SECONDS = 0.25
 
 
@@ -44,7 +42,6 @@ class ServerPlan(NamedTuple):
 def vllm_plan(settings: LlmSettings, server: LlmServerSettings, model: str) -> ServerPlan:
     """VLLM's own server for the folder, file or hub name `model`, at the settings' sizes, for this machine only."""
     arguments = {
-        "--model": model,
         "--host": "127.0.0.1",
         "--port": "{port}",
         "--served-model-name": served_name(model),
@@ -57,7 +54,8 @@ def vllm_plan(settings: LlmSettings, server: LlmServerSettings, model: str) -> S
     if server.llm_chat_template is not None:
         arguments["--chat-template"] = server.llm_chat_template
     flat = [word for pair in arguments.items() for word in pair]
-    command = (_python(server.llm_python), "-m", _VLLM_SERVER, *flat, *server.llm_server_arguments)
+    flat.append("--disable-uvicorn-access-log")  # a line for each of millions of requests
+    command = (_python(server.llm_python), serve_vllm.__file__, model, *flat, *server.llm_server_arguments)
     return ServerPlan(command, start_seconds=server.llm_start_seconds)
 
 
@@ -88,9 +86,11 @@ class SharedServer:
     :raises ModelError: the server ended, or was not ready in time; the message names its log.
     """
 
-    def __init__(self, plan: ServerPlan, folder: Path | None = None) -> None:
-        self.plan = plan
-        self.folder = folder or _folder_of(plan)
+    def __init__(
+        self, plan: ServerPlan, folder: Path | None = None, max_log_bytes: int = watchdog.MAX_LOG_BYTES
+    ) -> None:
+        self.plan, self._max_log_bytes = plan, max_log_bytes
+        self.folder = folder or folder_of(plan.command, plan.environment)
         self._hold: IO[bytes] | None = None
         self._state: dict[str, Any] = {}
 
@@ -121,12 +121,13 @@ class SharedServer:
     def start(self) -> None:
         """Take hold of the server, starting it where none runs, and wait until it is ready."""
         try:
-            with _locked(self.folder / "start.lock"):
+            with Locked(self.folder / START):
                 self._hold = (self.folder / watchdog.CLIENTS).open("ab")
                 # Waits for a watchdog that is just ending its server.
                 fcntl.flock(self._hold, fcntl.LOCK_SH)
                 if not self._is_served():
                     self._spawn()
+                    sweep(self.folder)
             self._wait_until_ready()
         except BaseException:
             self.close()
@@ -157,6 +158,7 @@ class SharedServer:
             "key": key,
             "poll_seconds": self.plan.poll_seconds,
             "grace_seconds": self.plan.grace_seconds,
+            "max_log_bytes": self._max_log_bytes,
         }
         # A session of its own: neither Ctrl-C nor the end of a terminal reaches it before its work is done.
         with (self.folder / "watchdog.log").open("wb") as output:
@@ -196,31 +198,3 @@ class SharedServer:
         except (OSError, ValueError):
             return {}
         return state if isinstance(state, dict) else {}
-
-
-class _locked:
-    """Holds the exclusive lock of a file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        self._file = self._path.open("ab")
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-
-def _folder_of(plan: ServerPlan) -> Path:
-    """This user's folder for a server of this plan on this machine."""
-    words: Sequence[object] = [plan.command, sorted(plan.environment.items())]
-    name = hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
-    above = Path(tempfile.gettempdir()) / f"corpusmill-llm-{os.getuid()}"
-    above.mkdir(mode=0o700, exist_ok=True)
-    found = above.lstat()
-    if found.st_uid != os.getuid() or above.is_symlink() or found.st_mode & 0o077:
-        raise SettingsError(f"{above} belongs to somebody else; set TMPDIR to a folder of your own")
-    folder = above / name
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder

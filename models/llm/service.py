@@ -5,19 +5,20 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from models.errors import SettingsError
 from models.llm.budget import Budget
-from models.llm.client import LlmClient
+from models.llm.client import LlmClient, ending_error
 from models.llm.counting import load_counter
 from models.llm.identity import endpoint_identity, files_identity, find_endpoint, resolve_llm
-from models.llm.records import Request, Result
+from models.llm.records import MODEL_CHANGED, LlmFailure, Request, Result
 from models.llm.server import ServerPlan, SharedServer, served_name, vllm_plan
 from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSettings
+from models.llm.wire import Endpoint
 
 
 @dataclass
@@ -41,6 +42,7 @@ class LlmService:
     Where vLLM runs on this machine and has died, the next call starts it again.
 
     :param share: this process's share of the budget.
+    :param identity: of the model that an endpoint must still serve, as `llm_identity` found it; none takes any.
     """
 
     def __init__(
@@ -49,7 +51,9 @@ class LlmService:
         server: LlmServerSettings | None = None,
         budget: LlmBudgetSettings | None = None,
         share: float = 1.0,
+        identity: Mapping[str, Any] | None = None,
     ) -> None:
+        self._model = (identity or {}).get("model")
         self.settings, self.server_settings = settings, server or LlmServerSettings()
         n_devices = 1 if settings.llm_url else self.server_settings.tensor_parallel_size
         self.budget = Budget(budget or LlmBudgetSettings(), share, n_devices)
@@ -65,7 +69,10 @@ class LlmService:
         self.close()
 
     def client(self) -> LlmClient:
-        """The client, made when first asked for. Raises as `find_endpoint`, `resolve_llm` and `SharedServer`."""
+        """The client, made when first asked for. Raises as `find_endpoint`, `resolve_llm` and `SharedServer`.
+
+        :raises RefusedError: the endpoint serves another model than that of `identity`.
+        """
         with self._lock:
             parts = self._parts
             if parts.client is not None and parts.client.is_down and parts.server is not None:
@@ -92,8 +99,7 @@ class LlmService:
     def _connect(self) -> LlmClient:
         settings = self.settings
         if settings.llm_url is not None:
-            key = os.environ.get(settings.llm_key_variable, "")
-            endpoint = find_endpoint(settings.llm_url, key, settings.llm_model, settings.llm_context_tokens)
+            endpoint = self._endpoint(settings.llm_url)
             return LlmClient(endpoint, settings, count_tokens=load_counter(settings), budget=self.budget)
         model = resolve_llm(settings)
         self._parts.server = server = SharedServer(self._plan(model))
@@ -101,6 +107,15 @@ class LlmService:
         name = served_name(str(model))
         endpoint = find_endpoint(server.url, server.key, name, settings.llm_context_tokens)
         return LlmClient(endpoint, settings, count_tokens=load_counter(settings, model), budget=self.budget)
+
+    def _endpoint(self, url: str) -> Endpoint:
+        settings, key = self.settings, os.environ.get(self.settings.llm_key_variable, "")
+        name = self._model["id"] if self._model else settings.llm_model
+        endpoint = find_endpoint(url, key, name, settings.llm_context_tokens)
+        if self._model and endpoint.root != self._model["root"]:
+            instead = f"{endpoint.model!r} is {endpoint.root[:200]!r} there"
+            raise ending_error(LlmFailure(MODEL_CHANGED, instead), settings, self.budget.settings)
+        return endpoint
 
     def _plan(self, model: Path) -> ServerPlan:
         return vllm_plan(self.settings, self.server_settings, str(model))

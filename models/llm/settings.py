@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from models.errors import SettingsError
 from models.settings import Section
 
 MAX_PRICE_USD = 1e9
@@ -75,6 +76,14 @@ class LlmSettings(Section):
     llm_outage_seconds: Annotated[
         float, Field(ge=0, description="how long an endpoint that does not answer is waited for before the run ends")
     ] = 60.0
+
+    @field_validator("llm_url", mode="before")
+    @classmethod
+    def _address_holds_no_secret(cls, value: object) -> object:
+        if isinstance(value, str) and "@" in value.partition("://")[2].partition("/")[0]:
+            # It would stand in messages and logs; a ValueError would show it too.
+            raise SettingsError("llm_url holds a name or a password; put the key in the variable of llm_key_variable")
+        return value
 
     @model_validator(mode="after")
     def _endpoint_has_a_revision(self) -> Self:

@@ -1,11 +1,11 @@
 """HTTP to one endpoint: a whole response within its time and size, or `Trouble`."""
 
-import asyncio
 import logging
 
 import httpx2
 
 from models.llm import wire
+from models.llm.connections import Fetched, fetch, open_http
 from models.llm.records import BAD_RESPONSE, DENIED, TIMED_OUT, UNAVAILABLE, Request
 from models.llm.settings import LlmSettings
 from models.llm.wire import Endpoint
@@ -13,11 +13,10 @@ from models.llm.wire import Endpoint
 # It says a line for every request, of which a run sends millions.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
-_CONNECT_SECONDS = 10.0
 _PROBE_SECONDS = 5.0
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
-# Nothing about one prompt leads to these: the key, the address or the name of the model is wrong.
-_WRONG_SETTINGS = frozenset({401, 403, 404, 405})
+# All others are nothing that a prompt leads to: the key, the address, the model's name, or the bill is wrong.
+_OF_THE_REQUEST = frozenset({400, 413, 422})
 
 
 class Trouble(Exception):
@@ -49,16 +48,10 @@ class Transport:
 
     def __init__(self, endpoint: Endpoint, settings: LlmSettings) -> None:
         self._endpoint, self._settings = endpoint, settings
-        n = settings.llm_requests_in_flight + 4
-        self._http = httpx2.AsyncClient(
-            headers=endpoint.headers,
-            timeout=httpx2.Timeout(settings.llm_timeout_seconds, connect=_CONNECT_SECONDS, pool=None),
-            limits=httpx2.Limits(max_connections=n, max_keepalive_connections=n),
-            # Proxies of the environment are for the wide web; a model on this machine is asked directly.
-            trust_env=httpx2.URL(endpoint.url).host not in ("127.0.0.1", "localhost", "::1"),
-        )
+        n_connections = settings.llm_requests_in_flight + 4
+        self._http = open_http(endpoint.url, endpoint.key, n_connections, settings.llm_timeout_seconds)
 
-    async def generate(self, request: Request) -> bytes:
+    async def generate(self, request: Request) -> Fetched:
         """The response of status 200 to `request`; raises Trouble."""
         body = wire.body_of(request, self._settings, self._endpoint.model)
         return await self._post(self._endpoint.url + wire.path_of(self._settings), body)
@@ -68,7 +61,7 @@ class Transport:
         body = {"model": self._endpoint.model, **wire.prompt_of(request, self._settings)}
         url = self._endpoint.url.removesuffix("/v1") + "/tokenize"
         try:
-            count = wire.parse_object(await self._post(url, body)).get("count")
+            count = wire.parse_object((await self._post(url, body)).data).get("count")
         except Trouble as trouble:
             trouble.may_be_billed = False
             trouble.detail += f"; {url} cannot count tokens: set llm_tokenizer" if trouble.is_final else ""
@@ -77,58 +70,43 @@ class Transport:
             raise Trouble(BAD_RESPONSE, f"{url} does not count tokens; set llm_tokenizer", is_final=True)
         return count
 
-    async def answers(self) -> bool:
-        """Whether the endpoint answers at all."""
-        try:
-            async with asyncio.timeout(_PROBE_SECONDS):
-                response = await self._http.get(self._endpoint.url + "/models")
-            return response.status_code < 500
-        except (httpx2.HTTPError, TimeoutError):
-            return False
+    async def list_models(self) -> Fetched:
+        """What the endpoint says it serves; raises as `fetch`."""
+        return await fetch(self._http, "GET", self._endpoint.url + "/models", _PROBE_SECONDS)
 
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def _post(self, url: str, body: object) -> bytes:
+    async def _post(self, url: str, body: object) -> Fetched:
+        seconds = self._settings.llm_timeout_seconds
         try:
-            async with (
-                asyncio.timeout(self._settings.llm_timeout_seconds),
-                self._http.stream("POST", url, json=body) as response,
-            ):
-                data = await _read(response)
-        except httpx2.ConnectError as error:
-            raise Trouble(UNAVAILABLE, _words(error), is_lost=True) from error
-        except httpx2.ConnectTimeout as error:
+            fetched = await fetch(self._http, "POST", url, seconds, body)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise Trouble(UNAVAILABLE, _words(error), is_lost=True) from error
         except (TimeoutError, httpx2.TimeoutException) as error:
-            detail = f"no whole answer after {self._settings.llm_timeout_seconds:g} s"
-            raise Trouble(TIMED_OUT, detail, is_lost=True, may_be_billed=True) from error
+            raise Trouble(
+                TIMED_OUT, f"no whole answer after {seconds:g} s", is_lost=True, may_be_billed=True
+            ) from error
         except httpx2.HTTPError as error:
             raise Trouble(UNAVAILABLE, _words(error), is_lost=True, may_be_billed=True) from error
-        if response.status_code != 200:
-            raise _refusal(response.status_code, response.headers, data)
-        return data
+        except wire.UnreadableError as error:
+            raise Trouble(BAD_RESPONSE, f"it answered with {error}", may_be_billed=True) from error
+        if fetched.status != 200:
+            raise _refusal(fetched, self._endpoint.key)
+        return fetched
 
 
-def _refusal(status: int, headers: httpx2.Headers, data: bytes) -> Trouble:
+def _refusal(fetched: Fetched, key: str) -> Trouble:
     """What a status other than 200 means."""
-    detail = f"status {status}: {wire.error_detail(data)}"
+    status = fetched.status
+    detail = f"status {status}: {wire.error_detail(fetched.data, key)}"
     if status in _RETRIED_STATUSES or status >= 500:
-        wait_seconds = wire.retry_after_seconds(headers)
+        wait_seconds = wire.retry_after_seconds(fetched.headers)
         return Trouble(UNAVAILABLE, detail, wait_seconds=wait_seconds, is_lost=status in (502, 504))
-    if status in _WRONG_SETTINGS:
+    if status not in _OF_THE_REQUEST:
         return Trouble(DENIED, detail, is_final=True)
     reason = wire.refusal_reason(detail)
     return Trouble(reason, detail, is_final=True, is_own_fault=True)
-
-
-async def _read(response: httpx2.Response) -> bytes:
-    data = bytearray()
-    async for part in response.aiter_bytes():
-        data += part
-        if len(data) > wire.MAX_RESPONSE_BYTES:
-            raise Trouble(BAD_RESPONSE, f"a response of over {wire.MAX_RESPONSE_BYTES} bytes", may_be_billed=True)
-    return bytes(data)
 
 
 def _words(error: Exception) -> str:

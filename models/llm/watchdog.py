@@ -1,14 +1,16 @@
 """Runs a server for as long as any client lives. A process of its own, started by its file: standard library only.
 
-Standard input holds a JSON object: `folder`, `command` (whose `{port}` is filled in), `environment`, `poll_seconds` and
-`grace_seconds`. Clients hold a shared lock on `clients.lock`, which the kernel frees however they end. When nobody
-holds one, or the server has ended, the server's process group is ended too, with all that descends from it.
+Standard input holds a JSON object: `folder`, `command` (whose `{port}` is filled in), `environment`, `poll_seconds`,
+`grace_seconds` and `max_log_bytes`. Clients hold a shared lock on `clients.lock`, which the kernel frees however they
+end. When nobody holds one, or the server has ended, the server's process group is ended too, with all that descends
+from it.
 """
 
 import ctypes
 import fcntl
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 CLIENTS, WATCHDOG, STATE, LOG = "clients.lock", "watchdog.lock", "server.json", "server.log"
+MAX_LOG_BYTES = 16 << 20
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -42,6 +45,7 @@ class Watchdog:
             server = self._start()
             os.close(self._ready)
             while not self._is_over and server.poll() is None and not _locks(clients):
+                self._bound_log()
                 time.sleep(self._plan["poll_seconds"])
             code = server.poll()
             self._end(server)
@@ -56,7 +60,7 @@ class Watchdog:
         log = self._folder / LOG
         if log.exists():
             log.replace(log.with_suffix(".log.old"))
-        with log.open("wb") as output:
+        with log.open("ab") as output:  # appends, so that it goes on at the start of a log that was emptied
             server = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -68,6 +72,14 @@ class Watchdog:
             )
         self._write({"port": port, "pid": server.pid, "key": self._plan["key"]})
         return server
+
+    def _bound_log(self) -> None:
+        """Begins the log anew when it is large, and keeps what it held once."""
+        log = self._folder / LOG
+        with suppress(OSError):
+            if log.stat().st_size > self._plan["max_log_bytes"]:
+                shutil.copyfile(log, log.with_suffix(".log.old"))
+                os.truncate(log, 0)
 
     def _end(self, server: "subprocess.Popen[bytes]") -> None:
         """Ends the group, politely at first, and then whatever descends from it, group or not."""

@@ -3,6 +3,7 @@
 import email.utils
 import json
 import time
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,14 @@ from models.llm.settings import LlmSettings
 MAX_RESPONSE_BYTES = 16 << 20
 _MAX_RETRY_AFTER_SECONDS = 300.0
 _SCHEMA_NAME = "answer"
+_MAX_NAME_CHARS = 200
+_MIN_KEY_CHARS = 4
+FILTER = "content_filter"
+"""How an answer ends that somebody held back."""
+
+
+class UnreadableError(ValueError):
+    """A response that is too large, or packed in a way that cannot be undone."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -34,11 +43,12 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """The one answer of a response."""
+    """The one answer of a response. `model` is what the server calls the one that gave it, empty where it does not."""
 
     text: str
     finish_reason: str
     usage: Usage | None
+    model: str = ""
 
 
 def path_of(settings: LlmSettings) -> str:
@@ -84,13 +94,43 @@ def parse_choice(data: bytes) -> Choice | None:
         return None
     message = choices[0].get("message")
     text = message.get("content") if isinstance(message, dict) else choices[0].get("text")
+    finish_reason = str(choices[0].get("finish_reason") or "stop")
     if text is None and isinstance(message, dict):
         text = ""  # a model that had nothing to say
+        finish_reason = FILTER if message.get("refusal") else finish_reason
     if not isinstance(text, str):
         return None
-    # Lone surrogates can be written in JSON, and nothing after this can store them.
-    text = text.encode("utf-8", "replace").decode() if not text.isascii() else text
-    return Choice(text, str(choices[0].get("finish_reason") or "stop"), _usage(body.get("usage")))
+    model = body.get("model")
+    named = words(model)[:_MAX_NAME_CHARS] if isinstance(model, str) else ""
+    return Choice(words(text), finish_reason, _usage(body.get("usage")), named)
+
+
+def words(value: object) -> str:
+    """What a server says, as text that can be stored: lone surrogates can be written in JSON, and nowhere else."""
+    text = str(value)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def decoded(data: bytes, encoding: str) -> bytes:
+    """The body that `data` holds, packed by the content encoding of that name: a few bytes may hold gigabytes.
+
+    :raises UnreadableError: it is over MAX_RESPONSE_BYTES, damaged, or neither gzip nor deflate.
+    """
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return data
+    if name not in ("gzip", "x-gzip", "deflate"):
+        raise UnreadableError(f"bytes in the encoding {encoding[:40]!r}, which nobody asked for")
+    unpacking = zlib.decompressobj(wbits=32 + zlib.MAX_WBITS)
+    try:
+        text = unpacking.decompress(data, MAX_RESPONSE_BYTES + 1)
+    except zlib.error as error:
+        raise UnreadableError(f"what is called {name} and is not: {error}") from error
+    if len(text) > MAX_RESPONSE_BYTES:
+        raise UnreadableError(f"over {MAX_RESPONSE_BYTES} bytes")
+    if not unpacking.eof:
+        raise UnreadableError(f"a part of its {name} bytes")
+    return text
 
 
 def parse_object(data: bytes) -> dict[str, Any]:
@@ -114,12 +154,14 @@ def _usage(value: object) -> Usage | None:
     return Usage(prompt, min(hit, prompt), answer)
 
 
-def error_detail(data: bytes) -> str:
-    """What a server says went wrong, in one short line."""
+def error_detail(data: bytes, key: str = "") -> str:
+    """What a server says went wrong, in one short line of plain characters; `key` is left out of it."""
     error = parse_object(data).get("error")
     message = error.get("message") if isinstance(error, dict) else error
     text = message if isinstance(message, str) else data[:1000].decode("utf-8", "replace")
-    return " ".join(text.split())[:300]
+    text = text.replace(key, "[key]") if len(key) >= _MIN_KEY_CHARS else text
+    plain = "".join(character if character.isprintable() else " " for character in words(text)[:10_000])
+    return " ".join(plain.split())[:300]
 
 
 def refusal_reason(detail: str) -> str:

@@ -3,11 +3,14 @@
 import json
 import threading
 
+import pyarrow.parquet as pq
 import pytest
 from obedient import answers, essay
 
 from models.fake_llm import FakeEndpoint, Reply, refused
 from pipelines import cli
+from transforms.answers import run_bill
+from transforms.store.files import Store
 
 
 class Asking:
@@ -66,6 +69,35 @@ def test_one_that_dies_half_way_ends_the_run_and_its_answers_and_time_are_kept(a
     assert report["llm"]["answers"] == 6
     assert report["llm"]["busy_seconds"] >= 3 * 0.02 and report["llm"]["usd"] >= report["llm"]["busy_seconds"] * 0.99
     assert report["llm"]["wasted_tokens"] > 0  # of the request that was cut
+
+
+def test_one_that_comes_back_with_another_model_ends_the_run_and_stores_no_answer_of_it(asking, capsys):
+    asking.write(6)
+    endpoint, said = asking.endpoint, []
+
+    def restarted(prompt):
+        if prompt.number == 3:
+            endpoint.stop()
+            endpoint.root = "another"
+            endpoint.start()
+        said.append(endpoint.root)
+        return answers(prompt)
+
+    endpoint.script = restarted
+    assert asking.ingest() == 1
+    assert "is 'another' there; what the first one answered is kept" in complaint(capsys)
+    assert said.count("another") == 1  # of the request that its restart cut
+    bill = run_bill(Store(asking.mill.root), next(iter(runs_that_paid(asking.mill.root))))
+    assert sum(bill.column("n_answers").to_pylist()) == said.count("fake-model") == 3
+    endpoint.script = answers
+    assert asking.ingest() == 0  # its answers have a name of their own, so that nothing of the first one is taken
+    assert endpoint.n_requests == 4 + 6
+
+
+def runs_that_paid(root):
+    store = Store(root)
+    tables = [pq.read_table(store.path(file.path), columns=["run"]) for file in store.list("answers")]
+    return {run for table in tables for run in table.column("run").to_pylist()}
 
 
 def test_one_that_comes_back_in_time_costs_nothing_but_time(asking, capsys):

@@ -215,6 +215,44 @@ def test_writers_at_once_do_not_disturb_each_other(store):
     assert len(AnswerStore(store).find(keys)) == 80
 
 
+def test_a_long_folder_is_listed_seldom_and_what_this_process_stored_is_known_all_the_same(store, monkeypatch):
+    monkeypatch.setattr("transforms.answers.ALWAYS_LISTED", 4)
+    monkeypatch.setattr("transforms.answers.LISTING_PAUSE_SECONDS", 1.0)
+    now, listed = [0.0], []
+    own, other = AnswerStore(store, clock=lambda: now[0]), AnswerStore(store)
+    monkeypatch.setattr(own, "store", store_that_counts(store, listed))
+    for number in range(10):
+        own.find([entry(f"prompt {number}")[0]])
+        own.put([entry(f"prompt {number}")])
+    assert len(listed) == 6  # the last of them saw five files, and one second has to pass
+    other.put([entry("of another")])
+    assert not own.find([entry("of another")[0]])
+    assert set(own.find([entry(f"prompt {number}")[0] for number in range(10)])) and len(listed) == 6
+    now[0] = 1.0
+    assert own.find([entry("of another")[0]]) and len(listed) == 7
+
+
+def store_that_counts(store, listed):
+    class Counting(Store):
+        def list(self, folder, temporary=False):
+            listed.append(folder)
+            return super().list(folder, temporary)
+
+    return Counting(store.root)
+
+
+def test_what_was_merged_is_found_at_once_however_seldom_the_folder_is_listed(store, monkeypatch):
+    monkeypatch.setattr("transforms.answers.ALWAYS_LISTED", 0)
+    monkeypatch.setattr("transforms.answers.LISTING_PAUSE_SECONDS", 1000.0)
+    for number in range(6):
+        AnswerStore(store).put([entry(f"prompt {number}")])
+    reader = AnswerStore(store)
+    keys = [entry(f"prompt {number}")[0] for number in range(6)]
+    assert len(reader.find(keys)) == 6
+    assert merge_segments(store, more_than=1) == 6
+    assert len(reader.find(keys)) == 6
+
+
 def test_merging_loses_nothing_even_under_a_reader(store):
     writer = AnswerStore(store)
     for number in range(10):

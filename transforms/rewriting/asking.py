@@ -86,7 +86,7 @@ def make_asking(
     from models.llm.service import LlmService
     from transforms.answers import AnswerStore, StoredAsking
 
-    service = LlmService(plan.llm, plan.server, plan.budget, plan.share)
+    service = LlmService(plan.llm, plan.server, plan.budget, plan.share, plan.identity)
     ask: Ask = _remembering(service.ask, plan.identity_sha256)
     if store is not None:
         ask = StoredAsking(

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -30,6 +32,14 @@ with Path(folder, "starts").open("a") as starts:
     starts.write(f"{os.getpid()} {child.pid}\n")
 if "dies" in manners:
     sys.exit(3)
+if "talks" in manners:
+
+    def talk():
+        for number in range(1, 10_000):
+            os.write(1, f"{number} {'of the things that a server has to say ' * 20}\n".encode())
+            time.sleep(0.01)
+
+    threading.Thread(target=talk, daemon=True).start()
 if "hangs" in manners:
     signal.pause()
 ThreadingHTTPServer(("127.0.0.1", int(port)), Handler).serve_forever()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from models.errors import RefusedError
 from models.fake_llm import FakeEndpoint, Reply, cut_connection, in_turn, refused
 from models.llm.budget import Budget
-from models.llm.client import COUNTED_AHEAD, Pace, ending_early, ending_error, ending_reason
+from models.llm.client import COUNTED_AHEAD, Pace, ending_early, ending_error, ending_failure
 from models.llm.records import Answer, LlmFailure, Usage
 from models.llm.settings import LlmBudgetSettings, LlmSettings
 
@@ -168,7 +168,7 @@ def test_an_endpoint_dead_from_the_start_ends_everything_early(serve):
     fake, client = serve("yes", llm_outage_seconds=0.1)
     fake.stop()
     results = client.ask([ask_for(f"{number}") for number in range(40)])
-    assert {result.reason for result in results} == {"endpoint_down"} == {ending_reason(results)}
+    assert {result.reason for result in results} == {"endpoint_down"} == {ending_failure(results).reason}
     assert client.is_down and fake.n_requests == 0
 
 
@@ -197,7 +197,7 @@ def test_an_endpoint_that_comes_back_in_time_loses_nothing(serve):
 def test_a_client_recovers_from_an_endpoint_given_up(serve):
     fake, client = serve("yes", llm_outage_seconds=0.0)
     fake.stop()
-    assert ending_reason(client.ask([ask_for("?")])) == "endpoint_down" and client.is_down
+    assert ending_failure(client.ask([ask_for("?")])).reason == "endpoint_down" and client.is_down
     fake.start()
     assert client.ask([ask_for("?")])[0].text == "yes" and not client.is_down
 
@@ -221,7 +221,7 @@ def test_money_is_never_passed(serve):
     results = client.ask([ask_for(f"number {number}") for number in range(60)])
     answers = [result for result in results if isinstance(result, Answer)]
     paid = sum((answer.usage.prompt_tokens * 10 + answer.usage.answer_tokens * 20) / 1e6 for answer in answers)
-    assert ending_reason(results) == "budget_usd" and answers
+    assert ending_failure(results).reason == "budget_usd" and answers
     assert paid == pytest.approx(budget.spent_usd) and budget.spent_usd <= 0.02
     assert 0.02 - budget.spent_usd < 100 * 20 / 1e6 + 60 * 10 / 1e6  # all but what one more might have cost
 
@@ -229,11 +229,12 @@ def test_money_is_never_passed(serve):
 @pytest.mark.parametrize(
     ("reason", "words"),
     [("budget_usd", r"budget_usd = 2\.5 is spent; .*run again"), ("budget_gpu_hours", r"budget_gpu_hours = 1 is spent"),
-     ("endpoint_down", r"at http://h/v1 did not answer for 60 s")],
+     ("endpoint_down", r"at http://h/v1 did not answer for 60 s, .* \(why\); .*run again"),
+     ("model_changed", r"at http://h/v1 is not the one that this run began with: why; .*llm_revision")],
 )  # fmt: skip
 def test_what_ends_a_run_is_one_line_with_the_remedy(reason, words):
     budget = LlmBudgetSettings(budget_usd=2.5, budget_gpu_hours=1.0)
-    error = ending_error(reason, LlmSettings(llm_url="http://h/v1", llm_revision="1"), budget)
+    error = ending_error(LlmFailure(reason, "why"), LlmSettings(llm_url="http://h/v1", llm_revision="1"), budget)
     assert error.exit_code == 1 and re.search(words, str(error)) and "\n" not in str(error)
 
 

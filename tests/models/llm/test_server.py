@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from models.errors import MissingExtraError, ModelError, SettingsError
-from models.llm import watchdog
+from models.llm import serve_vllm, watchdog
 from models.llm.server import ServerPlan, SharedServer, vllm_plan
 from models.llm.settings import LlmServerSettings, LlmSettings
 
@@ -175,10 +175,39 @@ def test_the_command_of_vllm():
     )
     plan = vllm_plan(LlmSettings(llm_model="/models/gemma", llm_context_tokens=2048), server, "/models/gemma")
     assert " ".join(plan.command) == (
-        f"{sys.executable} -m vllm.entrypoints.openai.api_server --model /models/gemma --host 127.0.0.1 "
+        f"{sys.executable} {serve_vllm.__file__} /models/gemma --host 127.0.0.1 "
         "--port {port} --served-model-name gemma --dtype bfloat16 --tensor-parallel-size 2 "
-        "--gpu-memory-utilization 0.8 --max-model-len 2048 --chat-template chat.jinja --enforce-eager"
+        "--gpu-memory-utilization 0.8 --max-model-len 2048 --chat-template chat.jinja "
+        "--disable-uvicorn-access-log --enforce-eager"
     )
+
+
+@pytest.mark.parametrize(
+    ("has_metadata", "said"),
+    [(True, "cli.main serve /m/gemma --port 1"), (False, "openai.api_server --model /m/gemma --port 1")],
+)
+def test_vllm_is_started_as_its_version_and_build_can_be(tmp_path, has_metadata, said):
+    for name in ("cli/main", "openai/api_server"):
+        module = tmp_path / f"vllm/entrypoints/{name}.py"
+        module.parent.mkdir(parents=True, exist_ok=True)
+        module.write_text("import sys\nprint(__spec__.name, *sys.argv[1:])\nimport settings")  # no settings of ours
+    if has_metadata:
+        (tmp_path / "vllm-0.40.dist-info").mkdir()
+        (tmp_path / "vllm-0.40.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.40\n")
+    command = [sys.executable, serve_vllm.__file__, "/m/gemma", "--port", "1"]
+    done = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert done.stdout.strip() == f"vllm.entrypoints.{said}"
+    assert "No module named 'settings'" in done.stderr
+
+
+def test_a_log_that_grows_is_begun_anew_and_what_it_held_is_kept_once(plan, tmp_path, monkeypatch):
+    with SharedServer(plan("talks"), tmp_path, max_log_bytes=20_000) as server:
+        old = server.log.with_suffix(".log.old")
+        until(old.exists, "the log was never begun anew")
+        until(lambda: server.log.stat().st_size > 0, "nothing was written after that")
+        assert b"\0" not in server.log.read_bytes()  # it goes on at the start, and not behind a hole
+        assert old.read_bytes().startswith(b"1 ")
+    until_nothing_is_left(tmp_path)
 
 
 def test_a_missing_vllm_is_a_line_that_says_what_to_do(monkeypatch):
