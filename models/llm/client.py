@@ -242,8 +242,10 @@ class LlmClient:
         self._breaker.record(succeeded=True)
         if choice.finish_reason == "content_filter":
             return LlmFailure(FILTERED, "the endpoint's filter held the answer back", wasted + billed, 0.0, attempt)
-        is_cut = choice.finish_reason == "length"
-        return Answer(choice.text, billed, is_cut, 0.0, attempt, wasted, is_estimated=choice.usage is None)
+        # What a server adds beyond its limit, megabytes perhaps, is no part of an answer.
+        text = choice.text[: request.max_answer_tokens * wire.MAX_CHARS_PER_TOKEN]
+        is_cut = choice.finish_reason == "length" or len(text) < len(choice.text)
+        return Answer(text, billed, is_cut, 0.0, attempt, wasted, is_estimated=choice.usage is None)
 
     async def _reserve(self, n_prompt: int, n_answer: int) -> Reservation | Refusal:
         """Sets the cost of a request aside; waits while those under way may leave enough for it."""

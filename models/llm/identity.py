@@ -99,7 +99,7 @@ def _served_models(url: str, key: str) -> dict[str, dict[str, Any]]:
     status, data = _fetch(f"{url}/models", url, key)
     listed = wire.parse_object(data).get("data")
     if status != 200 or not isinstance(listed, list):
-        detail = wire.error_detail(data)
+        detail = wire.error_detail(data, key)
         raise ModelError(f"{url}/models answers with status {status}: {detail}; check llm_url and the key")
     return {_words(model["id"]): model for model in listed if isinstance(model, dict) and "id" in model}
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from models.settings import Section
 
@@ -75,6 +75,16 @@ class LlmSettings(Section):
     llm_outage_seconds: Annotated[
         float, Field(ge=0, description="how long an endpoint that does not answer is waited for before the run ends")
     ] = 60.0
+
+    @field_validator("llm_url")
+    @classmethod
+    def _address_has_no_secret(cls, url: str | None) -> str | None:
+        if url is not None and "@" in url.partition("//")[2].partition("/")[0]:
+            raise ValueError(
+                "llm_url holds a name or a password, and is stored with the index; leave it out, and put the key into "
+                "the variable that llm_key_variable names"
+            )
+        return url
 
     @model_validator(mode="after")
     def _endpoint_has_a_revision(self) -> Self:

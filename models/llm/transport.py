@@ -16,8 +16,8 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)
 _CONNECT_SECONDS = 10.0
 _PROBE_SECONDS = 5.0
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
-# Nothing about one prompt leads to these: the key, the address or the name of the model is wrong.
-_WRONG_SETTINGS = frozenset({401, 403, 404, 405})
+# What one prompt can lead to. All else lies in the key, the address, the model's name or an account without money.
+_FAULTS_OF_PROMPTS = frozenset({400, 413, 414, 415, 422, 431, 451})
 
 
 class Trouble(Exception):
@@ -73,7 +73,7 @@ class Transport:
             trouble.may_be_billed = False
             trouble.detail += f"; {url} cannot count tokens: set llm_tokenizer" if trouble.is_final else ""
             raise
-        if not isinstance(count, int):
+        if type(count) is not int or not 0 <= count < wire.MAX_TOKENS:
             raise Trouble(BAD_RESPONSE, f"{url} does not count tokens; set llm_tokenizer", is_final=True)
         return count
 
@@ -106,20 +106,21 @@ class Transport:
         except httpx2.HTTPError as error:
             raise Trouble(UNAVAILABLE, _words(error), is_lost=True, may_be_billed=True) from error
         if response.status_code != 200:
-            raise _refusal(response.status_code, response.headers, data)
+            detail = f"status {response.status_code}: {wire.error_detail(data, self._endpoint.key)}"
+            raise _refusal(response.status_code, response.headers, detail)
         return data
 
 
-def _refusal(status: int, headers: httpx2.Headers, data: bytes) -> Trouble:
+def _refusal(status: int, headers: httpx2.Headers, detail: str) -> Trouble:
     """What a status other than 200 means."""
-    detail = f"status {status}: {wire.error_detail(data)}"
     if status in _RETRIED_STATUSES or status >= 500:
         wait_seconds = wire.retry_after_seconds(headers)
         return Trouble(UNAVAILABLE, detail, wait_seconds=wait_seconds, is_lost=status in (502, 504))
-    if status in _WRONG_SETTINGS:
+    if status < 300:
+        return Trouble(BAD_RESPONSE, detail, may_be_billed=True)
+    if status not in _FAULTS_OF_PROMPTS:
         return Trouble(DENIED, detail, is_final=True)
-    reason = wire.refusal_reason(detail)
-    return Trouble(reason, detail, is_final=True, is_own_fault=True)
+    return Trouble(wire.refusal_reason(detail), detail, is_final=True, is_own_fault=True)
 
 
 async def _read(response: httpx2.Response) -> bytes:

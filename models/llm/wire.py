@@ -2,6 +2,7 @@
 
 import email.utils
 import json
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -12,8 +13,17 @@ from models.llm.records import COMPLETION_STOP, OVER_CONTEXT, REFUSED, Request, 
 from models.llm.settings import LlmSettings
 
 MAX_RESPONSE_BYTES = 16 << 20
+MAX_TOKENS = 1 << 40
+"""A server that counts more, or less than none, does not count."""
+MAX_CHARS_PER_TOKEN = 128
+"""No vocabulary has a longer token, so a longer answer is not what `max_tokens` allows."""
 _MAX_RETRY_AFTER_SECONDS = 300.0
 _SCHEMA_NAME = "answer"
+_THOUGHT, _THOUGHT_END = "<think>", "</think>"
+_OPEN_THOUGHT_END = re.compile(r"^[ \t]*</think>[ \t]*$", re.MULTILINE)
+_MAX_DETAIL_BYTES = 64 << 10
+_HIDDEN_KEY = "[key]"
+_MIN_KEY_CHARS = 4
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -90,7 +100,21 @@ def parse_choice(data: bytes) -> Choice | None:
         return None
     # Lone surrogates can be written in JSON, and nothing after this can store them.
     text = text.encode("utf-8", "replace").decode() if not text.isascii() else text
-    return Choice(text, str(choices[0].get("finish_reason") or "stop"), _usage(body.get("usage")))
+    return Choice(without_thoughts(text), str(choices[0].get("finish_reason") or "stop"), _usage(body.get("usage")))
+
+
+def without_thoughts(text: str) -> str:
+    """An answer without what the model thought first; nothing where it thought to the end.
+
+    Some templates open the thought in the prompt, so that only its end is in the answer.
+
+    >>> without_thoughts("<think>A list, [3]?</think> The mill."), without_thoughts("<think>Well")
+    ('The mill.', '')
+    """
+    if text.lstrip().startswith(_THOUGHT):
+        return text.partition(_THOUGHT_END)[2].lstrip()
+    end = _OPEN_THOUGHT_END.search(text)
+    return text[end.end() :].lstrip() if end else text
 
 
 def parse_object(data: bytes) -> dict[str, Any]:
@@ -108,17 +132,18 @@ def _usage(value: object) -> Usage | None:
     details = value.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else 0
     numbers = [value.get("prompt_tokens"), cached or 0, value.get("completion_tokens")]
-    if not all(isinstance(number, int) and 0 <= number < 1 << 40 for number in numbers):
+    if not all(isinstance(number, int) and 0 <= number < MAX_TOKENS for number in numbers):
         return None
     prompt, hit, answer = (int(number or 0) for number in numbers)
     return Usage(prompt, min(hit, prompt), answer)
 
 
-def error_detail(data: bytes) -> str:
-    """What a server says went wrong, in one short line."""
+def error_detail(data: bytes, key: str = "") -> str:
+    """What a server says went wrong, in one short line. A server that repeats the `key` does not get it into a log."""
     error = parse_object(data).get("error")
     message = error.get("message") if isinstance(error, dict) else error
-    text = message if isinstance(message, str) else data[:1000].decode("utf-8", "replace")
+    text = message if isinstance(message, str) else data[:_MAX_DETAIL_BYTES].decode("utf-8", "replace")
+    text = text.replace(key, _HIDDEN_KEY) if len(key) >= _MIN_KEY_CHARS else text
     return " ".join(text.split())[:300]
 
 
