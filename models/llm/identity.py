@@ -1,8 +1,11 @@
 """What identifies a language model: the hashes of its files, or what an endpoint says and its user declares."""
 
+import asyncio
 import hashlib
 import json
-import time
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,8 @@ _TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt", "
 _HUB_PATTERNS = ["*.safetensors", "*.gguf", "*.json", "*.txt", "*.model", "*.jinja"]
 _VOLATILE_KEYS = {"_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "dtype"}
 _TIMEOUT_SECONDS = 30.0
+# For a name that nobody looks up in time: that cannot be cancelled.
+_SPARE_SECONDS = 5.0
 
 
 def resolve_llm(settings: LlmSettings) -> Path:
@@ -109,15 +114,20 @@ def _fetch(address: str, url: str, key: str) -> tuple[int, bytes]:
     if not (key.isascii() and key.isprintable()):
         raise SettingsError("the endpoint's key has characters that no HTTP header carries; set its variable again")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    data, deadline = bytearray(), time.monotonic() + _TIMEOUT_SECONDS
+    found: Future[tuple[int, bytes]] = Future()
+
+    def fetch() -> None:
+        try:
+            found.set_result(asyncio.run(_get(address, headers)))
+        except BaseException as error:
+            found.set_exception(error)
+
+    # A thread of its own: the caller's may have an event loop, and only on one does a limit hold for headers too.
+    threading.Thread(target=fetch, name="endpoint", daemon=True).start()
     try:
-        with httpx2.stream("GET", address, headers=headers, timeout=_TIMEOUT_SECONDS) as response:
-            for part in response.iter_bytes():
-                data += part
-                if len(data) > wire.MAX_RESPONSE_BYTES:
-                    raise ModelError(f"{address} answers with over {wire.MAX_RESPONSE_BYTES} bytes; check llm_url")
-                if time.monotonic() > deadline:
-                    raise ModelError(f"{address} gave no whole answer in {_TIMEOUT_SECONDS:g} s; check the endpoint")
+        return found.result(_TIMEOUT_SECONDS + _SPARE_SECONDS)
+    except TimeoutError as error:
+        raise ModelError(f"{address} gave no whole answer in {_TIMEOUT_SECONDS:g} s; check the endpoint") from error
     except httpx2.HTTPError as error:
         raise ModelError(
             f"llm_url = {url!r} does not answer: {error or type(error).__name__}; start the endpoint"
@@ -126,6 +136,19 @@ def _fetch(address: str, url: str, key: str) -> tuple[int, bytes]:
         raise SettingsError(
             f"llm_url = {url!r} is no address: {error}; give one such as http://host:8000/v1"
         ) from error
+
+
+async def _get(address: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    data = bytearray()
+    async with (
+        asyncio.timeout(_TIMEOUT_SECONDS),
+        httpx2.AsyncClient(timeout=None, trust_env=wire.may_have_proxy(address)) as client,
+        client.stream("GET", address, headers=headers) as response,
+    ):
+        async for part in response.aiter_bytes():
+            data += part
+            if len(data) > wire.MAX_RESPONSE_BYTES:
+                raise ModelError(f"{address} answers with over {wire.MAX_RESPONSE_BYTES} bytes; check llm_url")
     return response.status_code, bytes(data)
 
 

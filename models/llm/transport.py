@@ -54,8 +54,7 @@ class Transport:
             headers=endpoint.headers,
             timeout=httpx2.Timeout(settings.llm_timeout_seconds, connect=_CONNECT_SECONDS, pool=None),
             limits=httpx2.Limits(max_connections=n, max_keepalive_connections=n),
-            # Proxies of the environment are for the wide web; a model on this machine is asked directly.
-            trust_env=httpx2.URL(endpoint.url).host not in ("127.0.0.1", "localhost", "::1"),
+            trust_env=wire.may_have_proxy(endpoint.url),
         )
 
     async def generate(self, request: Request) -> bytes:

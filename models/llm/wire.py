@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import httpx2
 import msgspec
 
 from models.llm.records import COMPLETION_STOP, OVER_CONTEXT, REFUSED, Request, Usage, completion_text
@@ -136,6 +137,15 @@ def _usage(value: object) -> Usage | None:
         return None
     prompt, hit, answer = (int(number or 0) for number in numbers)
     return Usage(prompt, min(hit, prompt), answer)
+
+
+def may_have_proxy(url: str) -> bool:
+    """Whether the environment's proxies are for `url`. They are for the wide web: a model here is asked directly.
+
+    >>> may_have_proxy("https://models.example/v1"), may_have_proxy("http://[::1]:8000/v1")
+    (True, False)
+    """
+    return httpx2.URL(url).host not in ("127.0.0.1", "localhost", "::1")
 
 
 def error_detail(data: bytes, key: str = "") -> str:

@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import socket
+import threading
+from contextlib import suppress
 
 import pytest
 
@@ -93,6 +96,11 @@ def test_what_does_not_answer_or_is_no_endpoint_is_one_line():
         find_endpoint(url, "", None, None)
 
 
+def test_a_name_that_nobody_knows_is_one_line():
+    with pytest.raises(ModelError, match="does not answer: .*; start the endpoint"):
+        find_endpoint(f"http://{'a' * 300}/v1", "", None, None)
+
+
 def test_an_endpoint_needs_a_revision():
     with pytest.raises(ValueError, match="needs llm_revision"):
         LlmSettings(llm_url="http://127.0.0.1:1/v1")
@@ -102,9 +110,7 @@ def test_a_refusal_has_the_form_of_the_protocol():
     assert json.loads(refused(400, "no").raw)["error"]["message"] == "no"
 
 
-@pytest.mark.parametrize(
-    "url", ["http://[::1", f"http://{'a' * 300}/v1", "http://\u2603.\u2603./v1", "http://a\x1b[3m/v1"]
-)
+@pytest.mark.parametrize("url", ["http://[::1", "http://\u2603.\u2603./v1", "http://a\x1b[3m/v1"])
 def test_an_address_that_is_none_is_a_mistake_in_the_settings(url):
     with pytest.raises(SettingsError, match=r"is no address: .*; give one such as"):
         find_endpoint(url, "", None, None)
@@ -128,11 +134,35 @@ def test_what_an_endpoint_says_of_itself_is_bounded_in_size_and_time(monkeypatch
         monkeypatch.setattr("models.llm.identity.wire.MAX_RESPONSE_BYTES", 4000)
         with pytest.raises(ModelError, match="answers with over 4000 bytes"):
             find_endpoint(fake.url, "", None, None)
-        monkeypatch.undo()
-        times = iter([0.0, 31.0])
-        monkeypatch.setattr("models.llm.identity.time.monotonic", lambda: next(times))
-        with pytest.raises(ModelError, match="gave no whole answer in 30 s"):
-            find_endpoint(fake.url, "", None, None)
+
+
+@pytest.mark.parametrize("what", ["headers", "body"])
+def test_what_an_endpoint_says_a_byte_at_a_time_is_not_waited_for(monkeypatch, what):
+    monkeypatch.setattr("models.llm.identity._TIMEOUT_SECONDS", 0.3)
+    is_over = threading.Event()
+    head = {"headers": b"HTTP/1.1 200 OK\r\nX-Slow: ", "body": b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"}[what]
+
+    def drip(listener):
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall(head)
+            while not is_over.wait(0.05):
+                connection.sendall(b"a")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=[listener])
+        thread.start()
+        with pytest.raises(ModelError, match=r"gave no whole answer in 0\.3 s"):
+            find_endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", "", None, None)
+        is_over.set()
+        thread.join()
+
+
+def test_an_endpoint_on_this_machine_is_found_whatever_proxy_is_set(monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with FakeEndpoint() as fake:
+        assert find_endpoint(fake.url, "", None, None).model == fake.model
 
 
 def test_a_name_with_half_a_character_can_be_stored():
