@@ -48,10 +48,21 @@ def answer_key(request: Request, identity_sha256: str) -> str:
 
 
 class StoredAnswer(msgspec.Struct, frozen=True):
-    """An answer, and the contents that it is kept for."""
+    """The answers to one prompt by the contents that they are kept for, each with the time it was written at.
 
-    answer: Answer
-    owners: frozenset[str]
+    There are several where processes asked side by side. Then each content keeps its own, whoever reads it and whatever
+    else is removed, and a new one gets the oldest.
+    """
+
+    by_owner: Mapping[str, tuple[int, Answer]]
+
+    @property
+    def owners(self) -> frozenset[str]:
+        return frozenset(self.by_owner)
+
+    def answer(self, owner: str = "") -> Answer:
+        """The answer for a content."""
+        return self.by_owner[owner][1] if owner in self.by_owner else min(self.by_owner.values(), key=_age)[1]
 
 
 class AnswerStore:
@@ -95,13 +106,13 @@ class AnswerStore:
             self._index.add(entry, [row["key"] for row in rows])
 
     def _look_up(self, wanted: set[str]) -> dict[str, StoredAnswer]:
-        found: dict[str, StoredAnswer] = {}
+        found: dict[str, dict[str, tuple[int, Answer]]] = {}
         for entry, rows in list(self._index.rows_of(wanted)):
             for row in self._read(entry, rows):
                 if row["key"] in wanted:
-                    before = found[row["key"]].owners if row["key"] in found else frozenset[str]()
-                    found[row["key"]] = StoredAnswer(_answer(row), before | {row["owner"]})
-        return found
+                    others, written = found.setdefault(row["key"], {}), (int(row["written_at"] or 0), _answer(row))
+                    others[row["owner"]] = min(others.get(row["owner"], written), written, key=_age)
+        return {key: StoredAnswer(by_owner) for key, by_owner in found.items()}
 
     def _read(self, entry: FileEntry, rows: list[int]) -> list[dict[str, Any]]:
         try:
@@ -155,16 +166,16 @@ class StoredAsking:
         """One result for each request, in their order; `is_stored` marks what was paid for before this call."""
         keys = [answer_key(request, self._identity) for request in requests]
         found = self.answers.find(keys)
-        results: dict[str, Result] = {key: stored.answer for key, stored in found.items()}
-        self.counts["stored_answers"] += len(results)
-        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in results}
-        if missing:
-            results |= self._ask(list(missing.items()))
+        self.counts["stored_answers"] += len(found)
+        asked = list(zip(keys, requests, strict=True))
+        missing = {key: request for key, request in asked if key not in found}
+        made = self._ask(list(missing.items())) if missing else {}
+        results = [made[key] if key in made else found[key].answer(request.owner) for key, request in asked]
         owners = {key: stored.owners for key, stored in found.items()}
         owners |= {key: frozenset((request.owner,)) for key, request in missing.items()}
-        self._keep_for_others(zip(keys, requests, strict=True), owners, results)
+        self._keep_for_others(asked, owners, results)
         paid: set[str] = set()
-        return [_once(key, results[key], paid) for key in keys]
+        return [_once(key, result, paid) for key, result in zip(keys, results, strict=True)]
 
     def _ask(self, missing: list[tuple[str, Request]]) -> dict[str, Result]:
         results: dict[str, Result] = {}
@@ -188,14 +199,13 @@ class StoredAsking:
         self,
         asked: Iterable[tuple[str, Request]],
         owners: Mapping[str, frozenset[str]],
-        results: Mapping[str, Result],
+        results: Iterable[Result],
     ) -> None:
         """Stores answers once more for contents that had no part in them yet, so that they outlive the others."""
         more: dict[tuple[str, str], tuple[str, Request, Answer]] = {}
-        for key, request in asked:
-            answer = results[key]
+        for (key, request), answer in zip(asked, results, strict=True):
             if isinstance(answer, Answer) and request.owner not in owners[key]:
-                unpaid = Answer(answer.text, is_cut=answer.is_cut, n_attempts=0)
+                unpaid = Answer(answer.text, answer.usage, answer.is_cut, n_attempts=0)
                 more[key, request.owner] = (key, request, unpaid)
         self.answers.put(list(more.values()), self._identity, is_paid=False)
 
@@ -285,6 +295,12 @@ def _answer(row: dict[str, Any]) -> Answer:
     usage = Usage(row["prompt_tokens"], row["cached_prompt_tokens"], row["answer_tokens"])
     wasted = Usage(row["wasted_prompt_tokens"], 0, row["wasted_answer_tokens"])
     return Answer(row["text"], usage, row["is_cut"], row["seconds"], row["n_attempts"], wasted, is_stored=True)
+
+
+def _age(written: tuple[int, Answer]) -> tuple[int, str, bool]:
+    """Sorts by age, and where that is equal in an order that every process finds."""
+    written_at, answer = written
+    return written_at, answer.text, answer.is_cut
 
 
 def _once(key: str, result: Result, paid: set[str]) -> Result:

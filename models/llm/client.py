@@ -252,8 +252,10 @@ class LlmClient:
             return LlmFailure(reason, detail, wasted + billed, 0.0, attempt)
         if choice.finish_reason == wire.FILTER:
             return LlmFailure(FILTERED, "the endpoint's filter held the answer back", wasted + billed, 0.0, attempt)
-        is_cut = choice.finish_reason == "length"
-        return Answer(choice.text, billed, is_cut, 0.0, attempt, wasted, is_estimated=choice.usage is None)
+        # What a server adds beyond its limit, megabytes perhaps, is no part of an answer.
+        text = choice.text[: request.max_answer_tokens * wire.MAX_CHARS_PER_TOKEN]
+        is_cut = choice.finish_reason == "length" or len(text) < len(choice.text)
+        return Answer(text, billed, is_cut, 0.0, attempt, wasted, is_estimated=choice.usage is None)
 
     def _choice(self, response: Fetched) -> Choice:
         """The finished answer in a response; raises Trouble."""

@@ -71,8 +71,11 @@ async def fetch(
     return Fetched(response.status_code, response.headers, data, response.extensions.get("network_stream"))
 
 
-def run_alone(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns or raises, on an event loop of its own: the caller may be on one already."""
+def run_alone(work: Coroutine[Any, Any, T], patience_seconds: float) -> T:
+    """What `work` returns or raises, on an event loop of its own: the caller may be on one already.
+
+    :raises TimeoutError: it goes on after `patience_seconds`; a name that is being looked up cannot be cancelled.
+    """
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -84,7 +87,9 @@ def run_alone(work: Coroutine[Any, Any, T]) -> T:
 
     thread = threading.Thread(target=run, name="llm endpoint", daemon=True)
     thread.start()
-    thread.join()
+    thread.join(patience_seconds)
     if errors:
         raise errors[0]
+    if not results:
+        raise TimeoutError
     return results[0]

@@ -36,6 +36,8 @@ _SPEED_ARGUMENTS = frozenset(
 )  # fmt: skip
 _VOLATILE_KEYS = {"_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "dtype"}
 _TIMEOUT_SECONDS = 30.0
+# For a name that nobody looks up in time: that cannot be cancelled.
+_SPARE_SECONDS = 5.0
 
 
 def resolve_llm(settings: LlmSettings) -> Path:
@@ -149,7 +151,7 @@ def _fetch(address: str, url: str, key: str) -> Fetched:
     if not (key.isascii() and key.isprintable()):
         raise SettingsError("the endpoint's key has characters that no HTTP header carries; set its variable again")
     try:
-        return run_alone(_fetch_once(address, key))
+        return run_alone(_fetch_once(address, key), _TIMEOUT_SECONDS + _SPARE_SECONDS)
     except TimeoutError as error:
         raise ModelError(f"{address} gave no whole answer in {_TIMEOUT_SECONDS:g} s; check the endpoint") from error
     except wire.UnreadableError as error:

@@ -15,8 +15,8 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 _PROBE_SECONDS = 5.0
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
-# All others are nothing that a prompt leads to: the key, the address, the model's name, or the bill is wrong.
-_OF_THE_REQUEST = frozenset({400, 413, 422})
+# What one prompt can lead to. All else lies in the key, the address, the model's name or an account without money.
+_FAULTS_OF_PROMPTS = frozenset({400, 413, 414, 422, 431})
 
 
 class Trouble(Exception):
@@ -66,7 +66,7 @@ class Transport:
             trouble.may_be_billed = False
             trouble.detail += f"; {url} cannot count tokens: set llm_tokenizer" if trouble.is_final else ""
             raise
-        if not isinstance(count, int):
+        if type(count) is not int or not 0 <= count < wire.MAX_TOKENS:
             raise Trouble(BAD_RESPONSE, f"{url} does not count tokens; set llm_tokenizer", is_final=True)
         return count
 
@@ -103,10 +103,11 @@ def _refusal(fetched: Fetched, key: str) -> Trouble:
     if status in _RETRIED_STATUSES or status >= 500:
         wait_seconds = wire.retry_after_seconds(fetched.headers)
         return Trouble(UNAVAILABLE, detail, wait_seconds=wait_seconds, is_lost=status in (502, 504))
-    if status not in _OF_THE_REQUEST:
+    if status < 300:
+        return Trouble(BAD_RESPONSE, detail, may_be_billed=True)
+    if status not in _FAULTS_OF_PROMPTS:
         return Trouble(DENIED, detail, is_final=True)
-    reason = wire.refusal_reason(detail)
-    return Trouble(reason, detail, is_final=True, is_own_fault=True)
+    return Trouble(wire.refusal_reason(detail), detail, is_final=True, is_own_fault=True)
 
 
 def _words(error: Exception) -> str:

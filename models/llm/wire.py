@@ -2,6 +2,7 @@
 
 import email.utils
 import json
+import re
 import time
 import zlib
 from collections.abc import Mapping
@@ -13,10 +14,16 @@ from models.llm.records import COMPLETION_STOP, OVER_CONTEXT, REFUSED, Request, 
 from models.llm.settings import LlmSettings
 
 MAX_RESPONSE_BYTES = 16 << 20
+MAX_TOKENS = 1 << 40
+"""A server that counts more, or less than none, does not count."""
+MAX_CHARS_PER_TOKEN = 128
+"""No vocabulary has a longer token, so a longer answer is not what `max_tokens` allows."""
 _MAX_RETRY_AFTER_SECONDS = 300.0
 _SCHEMA_NAME = "answer"
 _MAX_NAME_CHARS = 200
 _MIN_KEY_CHARS = 4
+_THOUGHT, _THOUGHT_END = "<think>", "</think>"
+_OPEN_THOUGHT_END = re.compile(r"^[ \t]*</think>[ \t]*$", re.MULTILINE)
 FILTER = "content_filter"
 """How an answer ends that somebody held back."""
 
@@ -102,7 +109,7 @@ def parse_choice(data: bytes) -> Choice | None:
         return None
     model = body.get("model")
     named = words(model)[:_MAX_NAME_CHARS] if isinstance(model, str) else ""
-    return Choice(words(text), finish_reason, _usage(body.get("usage")), named)
+    return Choice(without_thoughts(words(text)), finish_reason, _usage(body.get("usage")), named)
 
 
 def words(value: object) -> str:
@@ -133,6 +140,20 @@ def decoded(data: bytes, encoding: str) -> bytes:
     return text
 
 
+def without_thoughts(text: str) -> str:
+    """An answer without what the model thought first; nothing where it thought to the end.
+
+    Some templates open the thought in the prompt, so that only its end is in the answer.
+
+    >>> without_thoughts("<think>A list, [3]?</think> The mill."), without_thoughts("<think>Well")
+    ('The mill.', '')
+    """
+    if text.lstrip().startswith(_THOUGHT):
+        return text.partition(_THOUGHT_END)[2].lstrip()
+    end = _OPEN_THOUGHT_END.search(text)
+    return text[end.end() :].lstrip() if end else text
+
+
 def parse_object(data: bytes) -> dict[str, Any]:
     """A JSON object, empty where there is none."""
     try:
@@ -148,7 +169,7 @@ def _usage(value: object) -> Usage | None:
     details = value.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else 0
     numbers = [value.get("prompt_tokens"), cached or 0, value.get("completion_tokens")]
-    if not all(isinstance(number, int) and 0 <= number < 1 << 40 for number in numbers):
+    if not all(isinstance(number, int) and 0 <= number < MAX_TOKENS for number in numbers):
         return None
     prompt, hit, answer = (int(number or 0) for number in numbers)
     return Usage(prompt, min(hit, prompt), answer)

@@ -126,6 +126,13 @@ def test_a_file_of_another_kind_or_none_at_all(tmp_path):
         load_settings(tmp_path / "folder.toml")
 
 
+@pytest.mark.parametrize("address", ["http://me:secret@host/v1", "https://secret@host:8000/v1"])
+def test_a_secret_in_an_address_is_refused_and_not_repeated(address):
+    with pytest.raises(SettingsError, match="llm_key_variable") as caught:
+        load_settings(None, {"llm_url": address, "llm_revision": "1"})
+    assert "secret" not in str(caught.value)
+
+
 def test_an_unknown_override_names_the_nearest():
     with pytest.raises(SettingsError, match="'windo_tokens'; did you mean window_tokens"):
         load_settings(None, {"windo_tokens": "5"})

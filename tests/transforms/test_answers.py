@@ -43,9 +43,9 @@ def test_what_was_put_is_found_by_any_process(tmp_path_factory, batches):
     for reader in (writer, early, AnswerStore(store)):
         found = reader.find([entry(f"prompt {number}")[0] for number in range(40)])
         assert set(found) == {entry(f"prompt {number}")[0] for batch in batches for number in batch}
-        assert all(stored.answer.is_stored for stored in found.values())
+        assert all(stored.answer().is_stored for stored in found.values())
         for number in {number for batch in batches for number in batch}:
-            answer = found[entry(f"prompt {number}")[0]].answer
+            answer = found[entry(f"prompt {number}")[0]].answer()
             assert (answer.text, answer.usage, answer.wasted) == (f"answer {number}", Usage(3, 1, 2), Usage(1, 0, 1))
         assert not reader.counts
 
@@ -99,6 +99,32 @@ def test_an_answer_that_serves_other_contents_is_kept_for_them_too_and_billed_on
     assert (bill["owner"], bill["n_answers"]) == ("x", 1)
     assert merge_segments(store, more_than=1) == 3
     assert AnswerStore(store).find([key])[key].owners == {"x", "y", "z"}
+
+
+def test_what_processes_were_told_side_by_side_stays_as_each_of_them_used_it(store):
+    """Two ask the same at the same time and are told different things: no later reader confuses whose is whose."""
+    waiting, made, seen = threading.Barrier(2), {}, {}
+
+    def told(text, owner):
+        def ask_each(requests, _):
+            waiting.wait(30)
+            yield 0, Answer(text, Usage(3, 0, 1))
+
+        made[owner] = StoredAsking(AnswerStore(store), ask_each, "m")([ask_for("text", owner=owner)])[0].text
+
+    threads = [threading.Thread(target=told, args=pair) for pair in (("red", "x"), ("green", "y"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    asked = [ask_for("text", owner=owner) for owner in "xyz"]
+    for _ in range(2):
+        for order in (asked, asked[::-1]):
+            results = StoredAsking(AnswerStore(store), lambda *_: iter(()), "m")(order)
+            read = {request.owner: result.text for request, result in zip(order, results, strict=True)}
+            assert (read["x"], read["y"], made) == ("red", "green", {"x": "red", "y": "green"})
+            assert read["z"] == seen.setdefault("z", read["z"])
+        merge_segments(store, more_than=1)
 
 
 def test_equal_prompts_of_one_call_bear_the_cost_once(store):

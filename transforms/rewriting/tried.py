@@ -41,7 +41,7 @@ class TriedAsking:
 
     def _ask(self, requests: Sequence[Request]) -> Sequence[Result]:
         keys = [answer_key(request, self._plan.identity_sha256) for request in requests]
-        known = {key: stored.answer for key, stored in self._answers.find(keys).items()}
+        known = self._answers.find(keys)
         for key, request in zip(keys, requests, strict=True):
             if key not in known or not self._gives:
                 self.owners.setdefault(request.stage, set()).add(request.owner)
@@ -49,13 +49,16 @@ class TriedAsking:
                 continue
             self._seen.add(key)
             if key in known:
-                usage = known[key].usage
+                usage = known[key].answer(request.owner).usage
                 self.stored.update(requests=1, input_tokens=usage.prompt_tokens, output_tokens=usage.answer_tokens)
             else:
                 self.n_requests[request.stage] += 1
                 self.input_tokens[request.stage] += self._count(request)
         missing = LlmFailure(NOT_ASKED)
-        return [known.get(key, missing) if self._gives else missing for key in keys]
+        return [
+            known[key].answer(request.owner) if self._gives and key in known else missing
+            for key, request in zip(keys, requests, strict=True)
+        ]
 
     def _count(self, request: Request) -> int:
         return sum(self._counter(message.content) for message in request.messages)

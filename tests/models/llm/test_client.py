@@ -1,5 +1,6 @@
 """Every fault of an endpoint is the result of one request, counted, bounded, and paid for once."""
 
+import json
 import os
 import re
 import signal
@@ -67,13 +68,47 @@ def test_whatever_fails_no_request_is_lost_or_sent_too_often(faults, n_poisoned)
         assert max(result.n_attempts for result in results) <= 6
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 413, 422])
+@pytest.mark.parametrize("status", [301, 400, 401, 402, 404, 407, 413, 418, 422])
 def test_a_refusal_is_not_sent_again(serve, status):
     fake, client = serve(refused(status, "no such thing"))
     (failure,) = client.ask([ask_for("?")])
-    reason = "denied" if status in (401, 404) else "refused"  # of every request, or of this one
+    reason = "refused" if status in (400, 413, 422) else "denied"  # of this request, or of every one
     assert (failure.reason, failure.n_attempts, fake.n_requests) == (reason, 1, 1)
     assert failure.detail == f"status {status}: no such thing"
+
+
+def test_an_account_without_money_ends_the_run_as_a_dead_endpoint_does(serve):
+    _, client = serve(refused(402, "no credit"), pace=HASTY._replace(failures_in_a_row=5), llm_requests_in_flight=1)
+    reasons = [result.reason for result in client.ask([ask_for(f"{n}") for n in range(9)])]
+    assert reasons == ["denied"] * 5 + ["endpoint_down"] * 4
+
+
+def test_a_status_of_success_without_an_answer_is_tried_again(serve):
+    _, client = serve(in_turn([refused(202), refused(206)], then="yes"))
+    assert client.ask([ask_for("?")])[0].n_attempts == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 500])
+def test_a_server_that_repeats_the_key_gets_it_into_no_log(serve, status):
+    message = "x" * 290 + " sk-secret and sk-secret again"
+    _, client = serve(fake=FakeEndpoint(refused(status, message), key="sk-secret"), llm_attempts=1)
+    (failure,) = client.ask([ask_for("?")])
+    assert "sk-" not in failure.detail and failure.detail.startswith(f"status {status}: xxx")
+
+
+def test_an_answer_far_beyond_its_limit_is_cut(serve):
+    """A server that knows no max_tokens: what reads the answer need not read megabytes."""
+    reply = Reply(raw=json.dumps({"choices": [{"message": {"content": "word " * 100_000}}]}).encode())
+    _, client = serve(reply)
+    (answer,) = client.ask([ask_for("?", max_answer_tokens=10)])
+    assert answer.is_cut and answer.text == ("word " * 1000)[:1280]
+
+
+@pytest.mark.parametrize("count", ["-5", "1e400", "true", str(1 << 60), "null"])
+def test_a_server_that_miscounts_does_not_count(serve, count, monkeypatch):
+    monkeypatch.setattr("models.fake_llm._n_tokens", lambda body: json.loads(count))
+    fake, client = serve("yes", count_tokens=None, budget=Budget(LlmBudgetSettings(budget_usd=1.0)))
+    assert client.ask([ask_for("?")])[0].reason == "bad_response" and fake.n_requests == 0
 
 
 def test_one_bad_of_32_leaves_31_answers(serve):

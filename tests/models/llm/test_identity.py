@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import socket
+import threading
+from contextlib import suppress
 
 import pytest
 
@@ -158,6 +161,35 @@ def test_what_an_endpoint_says_of_itself_is_bounded_in_size(monkeypatch):
         monkeypatch.setattr("models.llm.identity.wire.MAX_RESPONSE_BYTES", 4000)
         with pytest.raises(ModelError, match="answers with over 4000 bytes"):
             find_endpoint(fake.url, "", None, None)
+
+
+@pytest.mark.parametrize("what", ["headers", "body"])
+def test_what_an_endpoint_says_a_byte_at_a_time_is_not_waited_for(monkeypatch, what):
+    monkeypatch.setattr("models.llm.identity._TIMEOUT_SECONDS", 0.3)
+    is_over = threading.Event()
+    head = {"headers": b"HTTP/1.1 200 OK\r\nX-Slow: ", "body": b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"}[what]
+
+    def drip(listener):
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall(head)
+            while not is_over.wait(0.05):
+                connection.sendall(b"a")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=[listener])
+        thread.start()
+        with pytest.raises(ModelError, match=r"gave no whole answer in 0\.3 s"):
+            find_endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", "", None, None)
+        is_over.set()
+        thread.join()
+
+
+def test_an_endpoint_on_this_machine_is_found_whatever_proxy_is_set(monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with FakeEndpoint() as fake:
+        assert find_endpoint(fake.url, "", None, None).model == fake.model
 
 
 def test_a_name_with_half_a_character_can_be_stored():

@@ -35,6 +35,25 @@ def test_a_wait_can_be_a_date():
     assert 90 < retry_after_seconds({"retry-after": header}) <= 100
 
 
+THOUGHT = 'The user wants a list.\nMaybe [3] or {"cut_after": [9]}?\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (f"<think>\n{THOUGHT}</think>\n\n[2]", "[2]"),
+        (f"{THOUGHT}</think>\n\n[2]", "[2]"),
+        (f"\n<think>{THOUGHT}", ""),
+        ("<think>\n\n</think>\n\nThe mill.", "The mill."),
+        ('{"propositions": ["The tag </think> ends a thought."]}', None),
+        ("A page about the tags <think> and </think> in HTML.", None),
+    ],
+)
+def test_what_a_model_thought_is_no_part_of_its_answer(text, answer):
+    data = json.dumps({"choices": [{"message": {"content": text}}]}).encode()
+    assert parse_choice(data).text == (text if answer is None else answer)
+
+
 def test_usage_is_taken_only_where_it_makes_sense():
     def parse(usage):
         return parse_choice(json.dumps({"choices": [{"text": "a"}], "usage": usage}).encode()).usage

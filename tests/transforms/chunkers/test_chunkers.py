@@ -1,6 +1,7 @@
 """Small inputs that well-known tools get wrong, each standing for its kind."""
 
 import time
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from models.errors import SettingsError
 from models.tiktoken_tokenizer import load_tiktoken
 from models.tokenizer import HashingTokenizer
+from transforms.chunkers.measuring import MeasuredText
 from transforms.chunkers.sentences import sentence_starts
 from transforms.chunking import make_cutter
 from transforms.elements import Block, Snapshot
@@ -302,3 +304,20 @@ def test_a_character_that_is_cut_because_the_window_holds_no_more_is_counted(chu
     document = cut(source, tokenizer, chunker=chunker, window_tokens=1, min_tokens=0)
     assert texts_of(document) == ["Word", ".", "\u093e", "a"]
     assert document.counts["cut_graphemes"] == 1
+
+
+@pytest.mark.parametrize("chunker", ["fixed", "recursive"])
+def test_a_character_of_many_marks_is_cut_without_counting_each(chunker, monkeypatch):
+    """Thousands of marks on one letter are one cluster; looking for its cuts mark by mark took time squared."""
+    n_counted, count = Counter(), MeasuredText.count
+
+    def counted(measured, start, end):
+        n_counted["spans"] += 1
+        return count(measured, start, end)
+
+    monkeypatch.setattr(MeasuredText, "count", counted)
+    text = "a" + "\u0301" * 4000
+    document = cut(Snapshot(text), chunker=chunker, window_tokens=60)
+    assert "".join(unit.text for unit in document.units) == text
+    assert all(50 < unit.n_tokens <= 60 for unit in document.units[:-1])
+    assert n_counted["spans"] < 30 * len(document.units)
