@@ -263,7 +263,9 @@ def _rewriter(questioning: Questioning | None, tokenizer: Tokenizer, room: int) 
 
 def _decisive(chunker: pic.PicChunker) -> dict[str, Any]:
     """The settings that decide what PIC makes, and the questions instead of their file's name."""
-    asked = {"questions_sha256": questions_sha256(chunker.questions)} if chunker.questions else {}
+    asked: dict[str, Any] = {}
+    if chunker.questions:
+        asked = {"questions_sha256": questions_sha256(chunker.questions), "query_prompt": chunker.detector.query_prompt}
     other = {"other_sha256": hashlib.sha256(chunker.other.encode()).hexdigest()} if chunker.other else {}
     return chunker.settings.model_dump(exclude={"query_log", "pic_other_document"}) | asked | other
 

@@ -4,7 +4,7 @@ Every offset is a code point offset `[start, end)` into a document's snapshot.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Literal
 
 import msgspec
@@ -81,6 +81,10 @@ class DetectionCost:
     n_padded_slots: int = 0
     seconds: float = field(default=0.0, compare=False)
     cpu_seconds: float = field(default=0.0, compare=False)
+
+    def __add__(self, other: "DetectionCost") -> "DetectionCost":
+        """Both together."""
+        return DetectionCost(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
 
 class CutDocument(msgspec.Struct, frozen=True):

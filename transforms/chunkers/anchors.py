@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from transforms.rewriting.queries import Questions
 from transforms.rewriting.summaries import Span, summarise
 from transforms.settings import PicSettings
 
-VERSION = 1
+VERSION = 2
 
 ASKING_NOBODY = frozenset({"centroid", "sentence"})
 """Anchors that come from the document itself, so that no language model is needed."""
@@ -26,9 +27,16 @@ ASKING_NOBODY = frozenset({"centroid", "sentence"})
 CENTROID = "the mean of the document's own sentences"
 
 
+class Anchor(NamedTuple):
+    """Texts whose mean vector is a document's anchor, and whether they are encoded as questions are."""
+
+    texts: tuple[str, ...] = ()
+    are_questions: bool = False
+
+
 @dataclass(frozen=True)
 class Anchors:
-    """Finds the texts whose mean vector is a document's anchor. `other` is the text that anchor `other` summarises."""
+    """Finds a document's anchor. `other` is the text that anchor `other` summarises."""
 
     settings: PicSettings
     asking: Asking
@@ -36,28 +44,28 @@ class Anchors:
     questions: Questions
     other: str = ""
 
-    def texts(
+    def find(
         self, source: Source, spans: Sequence[Span], sentences: Sequence[str], counts: Counter[str]
-    ) -> Dialogue[tuple[str, ...]]:
-        """A dialogue that returns them; none where there is nothing to go by, which is counted.
+    ) -> Dialogue[Anchor]:
+        """A dialogue that returns it; without texts where there is nothing to go by, which is counted.
 
         :param spans: the sentences as the model is shown them. :param sentences: those that the encoder reads.
         """
         match self.settings.pic_anchor:
             case "sentence":
-                return (random_sentence(sentences),)
+                return Anchor((random_sentence(sentences),))
             case "other" if source.snapshot.text == self.other:
                 counts["anchored_on_itself"] += 1
-                return ()
+                return Anchor()
             case "other":
                 other = Snapshot(self.other)
                 return (yield from self._summary(Source(other), own_sentences(other), counts))
         if questions := self.questions.get(source.uri):
             counts["anchored_on_questions"] += 1
-            return questions
+            return Anchor(questions, are_questions=True)
         return (yield from self._summary(source, spans, counts))
 
-    def _summary(self, source: Source, spans: Sequence[Span], counts: Counter[str]) -> Dialogue[tuple[str, ...]]:
+    def _summary(self, source: Source, spans: Sequence[Span], counts: Counter[str]) -> Dialogue[Anchor]:
         summary = yield from summarise(
             source.snapshot.text,
             spans,
@@ -67,7 +75,7 @@ class Anchors:
             owner=source.content_id,
         )
         counts.update(summary.counts)
-        return (summary.text,) if summary.text else ()
+        return Anchor((summary.text,) if summary.text else ())
 
 
 def random_sentence(sentences: Sequence[str]) -> str:

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.chunkers.anchors import CENTROID, Anchors, centroid
+from transforms.chunkers.anchors import CENTROID, Anchor, Anchors, centroid
 from transforms.chunkers.explaining import Explanation, Sentence
 from transforms.chunkers.fitting import Fitter
 from transforms.chunkers.measuring import MeasuredText
 from transforms.chunkers.protocol import Piece, Source
 from transforms.chunkers.runs import run_pieces
 from transforms.chunkers.sentence_spans import Sentences, own_sentences
+from transforms.elements import DetectionCost
 from transforms.rewriting.asking import Asking
 from transforms.rewriting.dialogues import Dialogue
 from transforms.rewriting.prompts import Prompt
@@ -24,7 +25,7 @@ from transforms.rewriting.queries import Questions
 from transforms.semantic.detection import Detector
 from transforms.settings import PicSettings
 
-VERSION = 2
+VERSION = 3
 
 # Vectors of equal texts differ in the last bits with the batch they were in; no cut may depend on that.
 _DECIMALS = 4
@@ -136,21 +137,29 @@ class PicChunker:
         if self._is_small(len(source.snapshot.text), len(spans)):
             measured.counts["below_pic_size"] += 1
             return nothing
-        is_centroid = self.settings.pic_anchor == "centroid"
-        texts: tuple[str, ...] = ()
-        if not is_centroid:
-            texts = yield from self._anchors.texts(source, spans, sentences.texts, measured.counts)
-        if not texts and not is_centroid:
-            return nothing
-        found = self.detector.encode([*sentences.texts, *texts])
-        measured.detection = found.cost
-        measured.counts["detections_without_vector"] += int((~found.valid).sum())
-        measured.counts["over_limit_detections"] += found.n_over_limit
-        anchor = centroid(found.vectors) if is_centroid else found.vectors[n:].astype(np.float64).mean(axis=0)
-        measured.counts["zero_anchors"] += not anchor.any()
-        similarity = similarities(found.vectors[:n], anchor)
+        anchor = Anchor()
+        if self.settings.pic_anchor != "centroid":
+            anchor = yield from self._anchors.find(source, spans, sentences.texts, measured.counts)
+            if not anchor.texts:
+                return nothing
+        vectors, target = self._encode(sentences.texts, anchor, measured)
+        measured.counts["zero_anchors"] += not target.any()
+        similarity = similarities(vectors, target)
         is_near = labels(similarity, self.settings.pic_min_spread)
-        return Scored(sentences, similarity, is_near, CENTROID if is_centroid else " ".join(texts))
+        return Scored(sentences, similarity, is_near, " ".join(anchor.texts) or CENTROID)
+
+    def _encode(
+        self, sentences: list[str], anchor: Anchor, measured: MeasuredText
+    ) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
+        """Vectors of the sentences and of what they are compared with: the anchor, or their own mean without one."""
+        n, asked = len(sentences), anchor.texts if anchor.are_questions else ()
+        found = [self.detector.encode([*sentences, *(() if asked else anchor.texts)])]
+        found += [self.detector.encode_questions(asked)] if asked else []
+        measured.detection = sum((part.cost for part in found), DetectionCost())
+        measured.counts["detections_without_vector"] += sum(int((~part.valid).sum()) for part in found)
+        measured.counts["over_limit_detections"] += sum(part.n_over_limit for part in found)
+        vectors = np.concatenate([part.vectors for part in found])
+        return vectors[:n], vectors[n:].astype(np.float64).mean(axis=0) if anchor.texts else centroid(vectors)
 
     def _is_small(self, n_chars: int, n_sentences: int) -> bool:
         return n_chars < self.settings.pic_min_chars or n_sentences < self.settings.pic_min_sentences

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator
 
-VERSION = 1
+from transforms.sentences.stops import STRONG_STOPS, WEAK_STOPS
+
+VERSION = 2
 
 # Each pattern begins with one set of characters and cannot fail after it, so that a scan is fast and linear.
-_SENTENCE_END = re.compile("[.!?…。！？｡।॥؟۔]++[\"'”’»)\\]」』）】》]*+(\\s*+)")
+_SENTENCE_END = re.compile(rf"[{STRONG_STOPS}{WEAK_STOPS}]++[\"'”’»)\]」』）】》]*+(\s*+)")
 _CLAUSE_END = re.compile(r"[,;:–—，、；：،؛]++(\s*+)")
-_ENDS_WITHOUT_SPACE = frozenset("。！？｡।॥؟۔，、；：،؛")
+_ENDS_WITHOUT_SPACE = frozenset(STRONG_STOPS + "，、；：،؛") - frozenset("．﹒")
 _LAST_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|\.)*\Z")
 _MAX_ABBREVIATION_LETTERS = 8
 _ABBREVIATIONS = frozenset(

@@ -31,8 +31,8 @@ _MODULES = {
     "recursive": (recursive, boundaries, fitting, headings, measuring, packing, sentences),
     "structural": (structural, boundaries, contexts, fitting, headings, measuring, packing, sections, sentences),
     "semantic": (
-        semantic, boundaries, distances, fitting, headings, measuring, packing, sentence_spans, sentences, splitting,
-        thresholds,
+        semantic, boundaries, distances, fitting, headings, measuring, packing, runs, sentence_spans, sentences,
+        splitting, thresholds,
     ),
     "pic": (
         pic, anchors, boundaries, fitting, headings, measuring, packing, runs, sentence_spans, sentences, splitting,

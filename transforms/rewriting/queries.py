@@ -43,6 +43,6 @@ def questions_sha256(questions: Questions) -> str:
 
 
 def _pair(path: str, number: int, row: list[str]) -> tuple[str, str]:
-    if len(row) != 2 or not row[1].strip():
+    if len(row) != 2 or not (row[0].strip() and row[1].strip()):
         raise SettingsError(f"{path}, line {number}: {','.join(row)[:100]!r} must be an address and a question")
     return row[0], " ".join(row[1].split())[:MAX_QUESTION_CHARS]

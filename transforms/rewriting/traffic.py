@@ -40,6 +40,6 @@ def _pair(path: str, number: int, row: list[str]) -> tuple[str, float]:
         count = float(text)
     except ValueError:
         count = math.nan
-    if not math.isfinite(count) or count < 0:
+    if not math.isfinite(count) or count < 0 or not row[0].strip():
         raise SettingsError(f"{path}, line {number}: {','.join(row)[:100]!r} must be an address and a number from 0 up")
     return uri, count

@@ -47,12 +47,24 @@ class Detector:
         """What decides the vectors, as a recipe part."""
         return encoder_identity(self._settings)
 
+    @cached_property
+    def query_prompt(self) -> str:
+        """What is put in front of questions."""
+        return encoder_prompts(self._settings)[1]
+
     def encode(self, texts: Sequence[str]) -> "Detected":
         """Vectors of `texts`, in their order; equal texts share one."""
+        return self._detect(texts, are_questions=False)
+
+    def encode_questions(self, questions: Sequence[str]) -> "Detected":
+        """The same of questions, as a search encodes them."""
+        return self._detect(questions, are_questions=True)
+
+    def _detect(self, texts: Sequence[str], *, are_questions: bool) -> "Detected":
         started_cpu = time.process_time()
         encoder, started_at = self._encoder, time.perf_counter()
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        encoded = encoder.encode(list(places))
+        encoded = (encoder.encode_queries if are_questions else encoder.encode)(list(places))
         rows = np.fromiter((places[text] for text in texts), np.int64, len(texts))
         sizes = encoded.n_tokens.astype(np.int64)
         self._tell(int(sizes.sum()))

@@ -5,7 +5,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 1
+VERSION = 2
+
+# A signal that equals the threshold differs from it in the last bits of the sums, and no cut may depend on those.
+_DECIMALS = 8
 
 ThresholdKind = Literal["percentile", "absolute", "deviation", "iqr", "gradient"]
 
@@ -44,8 +47,8 @@ def find_breakpoints(
         signal = np.gradient(distances)
     if not len(distances) or distances.min() == distances.max():
         return Breakpoints(signal, float("inf"), np.zeros(len(distances), np.bool_))
-    threshold = _threshold(signal, kind, factor)
-    is_cut = (signal > threshold) & (distances >= min_distance)
+    threshold = round(_threshold(signal, kind, factor), _DECIMALS)
+    is_cut = (signal.round(_DECIMALS) > threshold) & (distances >= min_distance)
     return Breakpoints(signal, threshold, _apart(distances, is_cut, min_run_sentences))
 
 

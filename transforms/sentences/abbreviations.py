@@ -11,6 +11,8 @@ TITLES = _words(
     "mr mrs ms mx messrs dr prof st ste fr rev hon pres gov sen rep gen adm col maj capt cpt cmdr lt sgt cpl pvt supt "
     "insp ald amb sr. sra srta hr frl ing dipl mag mme mlle mgr vs v cf e.g i.e eg ie viz al z.b d.h u.a s.o bzw ca "
     "usf evtl ggf vgl bspw sog mind max inkl zzgl geb gest ft mt approx incl excl resp par art arts abs ziff "
+    "ee ud uds dña sig sigg sig.ra dott dott.ssa avv dhr mevr bijv d.w.z p.ex exmo np tzn "
+    "т.е т.к т.н г-н г-жа ул просп проф акад ср напр "
     "डॉ प्रो श्री कु पं डा ए बी सी डी ई एफ जी एच आई जे के एल एम एन ओ पी आर एस टी यू वी"
 )
 """Followed by what they belong to: never the last word of a sentence. Lower case, inner stops kept.
@@ -21,7 +23,7 @@ The names of Latin letters in Devanagari stand for initials.
 BEFORE_NUMBERS = _words(
     "no nos nr nrn num fig figs eq eqs ex p pp vol vols ch chap sec secs para paras pt pts ed eds tab tel ext ver rev "
     "pop abb kap bd art § jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun bl fn n op lit "
-    "नं सं"
+    "pág págs pag pagg blz bijl rys рис табл гл стр ст пп № नं सं"
 )
 """Abbreviations where a number follows, words of their own elsewhere."""
 

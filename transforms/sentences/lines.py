@@ -5,12 +5,13 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from transforms.sentences.stops import WIDE
+
 _ITEM = re.compile(
     r"(?:[-*+•‣◦▪·■●]|#{1,6}|\(?\d{1,3}[.)]|\d+(?:\.\d+)+\.?|[a-z]\)|\([a-zA-Z0-9]{1,4}\)|§+|>+|\|)(?:\s|\Z)|\|"
 )
 _RULE = re.compile(r"[=\-_*~]{3,}\Z")
 _HEADING = re.compile(r"#{1,6}\s")
-_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60]")
 _FIRST_WORD = re.compile(r"\S{1,40}")
 _GOES_ON = frozenset(",;-–—(/&،、，；")
 MIN_WRAP_CHARS = 40
@@ -45,7 +46,7 @@ class Lines:
 
     def _is_wrapped(self, n_chars: int, head: str, width: int) -> bool:
         """Whether the next line's first word did not fit into the block's width."""
-        if _WIDE.match(head):
+        if WIDE.match(head):
             return 2 * width >= MIN_WRAP_CHARS and n_chars + 2 > width
         word = _FIRST_WORD.match(head)
         return width >= MIN_WRAP_CHARS and n_chars + 1 + len(word[0] if word else "") > width

@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transforms.sentences.lines import Lines
-from transforms.sentences.stops import CLOSERS, STRONG_STOPS, WEAK_STOPS, ends_sentence
+from transforms.sentences.stops import CLOSERS, SCRIPT_STOPS, STRONG_STOPS, WEAK_STOPS, ends_sentence
 
-VERSION = 1
+VERSION = 2
 
+_STOPS = STRONG_STOPS + WEAK_STOPS + "".join(SCRIPT_STOPS)
 # Each alternative begins with one set of characters and cannot fail after it, so that the scan is linear.
-_PLACES = re.compile(rf"([{STRONG_STOPS}{WEAK_STOPS}]++[{CLOSERS}]*+)(\s*+)|[\n\x0c\u2028\u2029]\s*+")
+_PLACES = re.compile(rf"([{_STOPS}]++{CLOSERS})(\s*+)|[\n\x0c\u2029]\s*+")
+_LINE_FEEDS = str.maketrans(dict.fromkeys("\x0b\x85\u2028", "\n"))
 _PARAGRAPH_ENDS = re.compile(r"\n[^\S\n]*+\n|[\x0c\u2029]")
 _MAX_QUOTED_CHARS = 500
 
@@ -26,6 +28,8 @@ def split_sentences(text: str, breaks: Iterable[int] = ()) -> NDArray[np.int64]:
     >>> split_sentences("Dr. Wu left at 5.30 p.m. She took v1.2.3 along.").tolist()
     [[0, 24], [25, 47]]
     """
+    if any(mark in text for mark in "\x0b\x85\u2028"):
+        text = text.translate(_LINE_FEEDS)
     forced = sorted(breaks)
     places = np.unique(np.fromiter([0, *_places(text), *forced, len(text)], np.int64))
     spans = [_stripped(text, start, end) for start, end in zip(places[:-1].tolist(), places[1:].tolist(), strict=True)]

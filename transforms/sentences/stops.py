@@ -4,18 +4,41 @@ import re
 
 from transforms.sentences.abbreviations import BEFORE_NUMBERS, GERMAN_MONTHS, MIDDLE, STARTERS, TITLES
 
-# Marks that end a sentence without white space after them: CJK, Devanagari, Arabic, Khmer, Burmese, Ethiopic, Armenian.
-STRONG_STOPS = "。！？｡।॥؟۔។៕။።፧։"
-WEAK_STOPS = ".!?…‽"
-CLOSERS = "\"'”’»›)\\]}」』）》】〉｣"
-_OPENERS = re.compile(r"[\s\"'“‘«‹(\[{„‚¿¡*_—–-]*+")
-_QUOTES = frozenset("\"'”’»›」』")
+# Marks that end a sentence without white space after them: those of Unicode's Sentence_Break=STerm, less the Burmese
+# and the Javanese comma, of scripts beyond U+FFFF only Chakma's and Newa's, and the Tibetan shads.
+STRONG_STOPS = (
+    "。！？｡．﹒︒︕︖﹖﹗।॥։؝؞؟۔܀܁܂߹࠷࠹࠽࠾။።፧፨᙮᜵᜶។៕᠃᠉᥄᥅᪨᪩᪪᪫\u1b4e\u1b4f᭚᭛᭞᭟᭽᭾\u1b7f᰻᰼᱾᱿⳹⳺⳻⸼⹓⹔\u2e60\u2e61"
+    "꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧉꩝꩞꩟꫰꫱꯫༎།\U00011141\U00011142\U00011143\U0001144b\U0001144c"
+)
+WEAK_STOPS = ".!?…‽‼⁇⁈⁉⸮\u037e"
+# Stops in one script only: the question mark of Greek, and the full stops of Armenian and Ethiopic as they are typed.
+SCRIPT_STOPS = {
+    ";": re.compile(r"(?<=[\u0370-\u03ff\u1f00-\u1fff]);"),
+    ":": re.compile(r"(?<=[\u0531-\u0588]):"),
+    "፡": re.compile("፡፡"),
+}
+# Marks of direction and joiners, which take no room, and signs that are set behind a stop.
+_UNSEEN = "\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"
+_SIGNS = "¹²³⁰⁴-⁹\u2600-\u27bf\ufe0f\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff"
+_CLOSING = "\"'”’»›)\\]}」』）】》〉｣"
+# What belongs to the sentence that a stop ends. Quotation marks that open in one language and close in another close
+# where a space follows; French sets a space before its own; [1] is a reference; Tibetan sets a space between its shads.
+CLOSERS = (
+    rf"(?:[{_CLOSING}{_UNSEEN}{_SIGNS}]|[“«‘‹](?=[\s.,;:!?)\]]|\Z)|[ \u00a0\u202f][»›](?=[\s.,;:!?)\]]|\Z)"
+    r"|\[\w{1,4}(?: \d{1,3})?\]| ?[།༎])*+"
+)
+_OPENERS = re.compile(rf"[\s\"'“‘«‹»›(\[{{„‚¿¡*_—–\-{_UNSEEN}]*+")
+_QUOTES = frozenset("\"'”’»›」』“«‘‹")
+_LATIN_DOTS = frozenset("．﹒")
+_NUMBER_OR_LATIN = re.compile(r"\d|[A-Za-zＡ-Ｚａ-ｚ]")
+WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60]")
 _NEXT_WORD = re.compile(r"[^\W_][\w'’]*+")
 _MAX_WORD_CHARS = 24
 # Marks of vowels are no word characters to `re`, so a word is what is no punctuation.
 _LAST_WORD = re.compile(r"[^\s,;:!?()\[\]{}\"'“”‘’«»„/]{1,23}\Z")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\Z")
 _ENUMERATOR = re.compile(r"(?:\A|\n)[^\S\n]*(?:\(?\d{1,3}|[ivxlc]{1,5}|[a-zA-Z])\Z")
+_GERMAN_ARTICLE = re.compile(r"\b(?:[Dd](?:er|ie|as|em|en|es)|[Ii]m|[Zz]u[mr]|[Vv]om|[Bb]eim|[Jj]ede[mnrs]?)\s\d+\Z")
 # Japanese goes on after a closing bracket with a particle of quotation, any script with a comma.
 _GOES_ON_AFTER_QUOTE = frozenset("とっ、，,の")
 
@@ -27,9 +50,20 @@ def ends_sentence(text: str, start: int, end: int, follows: int, *, is_casual: b
     """
     if follows >= len(text):
         return True
-    if text[start] in STRONG_STOPS:
+    mark = text[start]
+    if mark in SCRIPT_STOPS and not SCRIPT_STOPS[mark].match(text, start):
+        return False
+    if mark in STRONG_STOPS or (follows == end and _is_among_wide(text, start, end)):
+        if mark in _LATIN_DOTS and _NUMBER_OR_LATIN.match(text[start - 1 : start]):
+            return False
         return not (text[end - 1] in _QUOTES and text[follows] in _GOES_ON_AFTER_QUOTE)
     return follows > end and _ends_before_space(text, start, end, follows, is_casual)
+
+
+def _is_among_wide(text: str, start: int, end: int) -> bool:
+    """Whether a Latin stop stands in Chinese, Japanese or Korean that sets no space behind it."""
+    is_among = WIDE.match(text[start - 1 : start]) is not None and WIDE.match(text, end) is not None
+    return is_among and not _is_ellipsis(text, start, end)
 
 
 def _ends_before_space(text: str, start: int, end: int, follows: int, is_casual: bool) -> bool:
@@ -70,7 +104,8 @@ def _is_abbreviated(text: str, stop: int, first: int) -> bool:
     if len(word) == len(following) == 1 and text[first + 1 : first + 2] == ".":
         return True
     if word.isdecimal():
-        return len(word) <= 2 and following in GERMAN_MONTHS
+        is_ordinal = following in GERMAN_MONTHS or (following not in STARTERS and _GERMAN_ARTICLE.search(before))
+        return len(word) <= 2 and bool(is_ordinal)
     if low in BEFORE_NUMBERS and text[first].isdecimal():
         return True
     if low in MIDDLE or _is_initial(word) or _DOTTED.match(word):

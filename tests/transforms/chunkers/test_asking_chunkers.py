@@ -9,6 +9,7 @@ from asking_models import Asked
 
 from models.encoder import load_encoder
 from models.errors import SettingsError
+from models.fakes import NanEncoder
 from models.llm.records import OVER_CONTEXT, LlmFailure
 from models.settings import EncoderSettings
 from models.tokenizer import HashingTokenizer
@@ -25,7 +26,7 @@ SUMMARY = "The cat slept on the sill."
 HASHING = EncoderSettings(encoder="hashing")
 
 
-def cutter(chunker, reply, window=100, boundaries=None, **pic):
+def cutter(chunker, reply, window=100, boundaries=None, embedder=HASHING, load=load_encoder, **pic):
     asked = Asked(reply)
     chosen = {"pic_min_chars": 0, "pic_min_sentences": 1, **pic}
     questioning = Questioning(
@@ -33,7 +34,7 @@ def cutter(chunker, reply, window=100, boundaries=None, **pic):
         PicSettings(**chosen),
         boundaries or BoundarySettings(),
     )
-    detection = Detection(SemanticSettings(), Detector(HASHING, load_encoder))
+    detection = Detection(SemanticSettings(), Detector(embedder, load))
     settings = ChunkingSettings(chunker=chunker, window_tokens=window, max_context_tokens=0)
     return make_cutter(settings, HashingTokenizer(), 0, detection, questioning), asked
 
@@ -100,6 +101,32 @@ def test_real_questions_are_the_anchor_of_their_document_alone(tmp_path):
     made.cut(Snapshot(TEXT), "/b.txt")
     assert asked.n_calls == 1
     assert made.identity["pic"].keys() >= {"questions_sha256", "pic_min_spread"}
+
+
+def test_questions_are_encoded_as_a_search_encodes_them(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("/a.txt,where did the cat sleep\n/a.txt,why do markets fall\n")
+    prompted = EncoderSettings(encoder="hashing", query_prompt="asked of banks and markets: ")
+    made, _ = cutter("pic", SUMMARY, embedder=prompted, query_log=str(log))
+    found, encoder = made.explain(Snapshot(TEXT), "/a.txt"), load_encoder(prompted)
+    questions = encoder.encode_queries(["where did the cat sleep", "why do markets fall"]).vectors
+    target = questions.astype(np.float64).mean(axis=0)
+    sentences = encoder.encode([TEXT[row.start : row.end] for row in found.sentences]).vectors.astype(np.float64)
+    scores = sentences @ target / np.linalg.norm(sentences, axis=1) / np.linalg.norm(target)
+    assert [row.score for row in found.sentences] == scores.round(4).tolist()
+    plain, _ = cutter("pic", SUMMARY, query_log=str(log))
+    assert plain.identity != made.identity
+    assert cutter("pic", SUMMARY, embedder=prompted)[0].identity == cutter("pic", SUMMARY)[0].identity
+    document = made.cut(Snapshot(TEXT), "/a.txt")
+    assert (document.detection.n_inputs, document.counts) == (2 + 2, {"anchored_on_questions": 1})
+
+
+def test_a_summary_without_a_vector_is_one_run_and_counted():
+    made, _ = cutter("pic", f"The cat {NanEncoder.mark} slept.", load=lambda settings: NanEncoder())
+    document = made.cut(Snapshot(TEXT))
+    assert texts(document) == [TEXT]
+    assert document.counts.items() >= {"detections_without_vector": 1, "zero_anchors": 1, "no_separation": 1}.items()
+    assert {row.label for row in made.explain(Snapshot(TEXT)).sentences} == {"near"}
 
 
 @pytest.mark.parametrize("anchor", ["centroid", "sentence"])

@@ -195,6 +195,7 @@ def test_cjk_windows_are_cut_between_characters(tokenizers):
         ),
         ('Dr. A. Wu left. "Why?" She asked... then left!', ["Dr. A. Wu left.", '"Why?"', "She asked... then left!"]),
         ("यह एक है। वह दो है।", ["यह एक है।", "वह दो है।"]),
+        ("သွားသည်။လာသည်။ ነው።ነህ፧ ខ្ញុំ។", ["သွားသည်။", "လာသည်။", "ነው።", "ነህ፧", "ខ្ញុំ។"]),
         ("." * 50_000 + "a", ["." * 50_000 + "a"]),
     ],
 )

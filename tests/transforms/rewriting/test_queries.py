@@ -19,7 +19,7 @@ def test_questions_are_distinct_sorted_and_bounded(tmp_path):
     assert questions_sha256(read_questions(str(path))) != questions_sha256(found)
 
 
-@pytest.mark.parametrize("line", [b"/a.txt", b"/a.txt,", b"/a.txt,one,two", b"\xff\xfe,how"])
+@pytest.mark.parametrize("line", [b"/a.txt", b"/a.txt,", b",how", b" ,how", b"/a.txt,one,two", b"\xff\xfe,how"])
 def test_a_bad_line_is_named(tmp_path, line):
     path = tmp_path / "log.csv"
     path.write_bytes(b"/a.txt,how\n" + line)

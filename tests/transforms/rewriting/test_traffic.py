@@ -26,7 +26,7 @@ def test_an_address_that_comes_twice_has_both_numbers(tmp_path):
     assert busiest(str(path), 0.5) == {"a, b"}
 
 
-@pytest.mark.parametrize("line", ["a", "a,b", "a,-1", "a,nan", "a,1,2", "a,inf"])
+@pytest.mark.parametrize("line", ["a", "a,b", "a,-1", "a,nan", "a,1,2", "a,inf", ",1", " ,1"])
 def test_a_line_that_is_no_pair_is_named(tmp_path, line):
     path = tmp_path / "traffic.csv"
     path.write_text(f"ok,1\n{line}\n")

@@ -1,5 +1,7 @@
 """Thresholds against their formulas, and what makes no cut."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -43,6 +45,58 @@ def test_cuts_are_strictly_above_at_least_the_minimum_and_apart(kind, values, mi
     for place in np.flatnonzero(all_cuts & ~found.is_cut).tolist():  # what was left out has a larger one near by
         near = slice(max(0, place - run + 1), place + run)
         assert distances[near][found.is_cut[near]].max() >= distances[place]
+
+
+def exact_cuts(distances, kind, factor):
+    """The cuts by their definitions in whole numbers and fractions, of distances of four decimals."""
+    d = [Fraction(round(distance * 10000), 10000) for distance in distances]
+    n, factor = len(d), Fraction(str(factor))
+    if kind == "gradient" and n > 1:
+        inner = [(d[i + 1] - d[i - 1]) / 2 for i in range(1, n - 1)]
+        signal = [d[1] - d[0], *inner, d[-1] - d[-2]]
+    else:
+        signal = d
+    mean = sum(d) / n
+    match kind:
+        case "absolute":
+            threshold = factor
+        case "deviation":
+            variance = sum((value - mean) ** 2 for value in d) / n
+            return [value > mean and (value - mean) ** 2 > factor**2 * variance for value in d]
+        case "iqr":
+            threshold = mean + factor * (quantile(d, Fraction(3, 4)) - quantile(d, Fraction(1, 4)))
+        case _:
+            threshold = quantile(signal, factor / 100)
+    return [value > threshold for value in signal]
+
+
+def quantile(values, share):
+    ordered, place = sorted(values), share * (len(values) - 1)
+    low = int(place)
+    return ordered[low] + (place - low) * (ordered[min(low + 1, len(values) - 1)] - ordered[low])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(st.lists(st.integers(0, 7), min_size=2, max_size=12), st.integers(1, 2800), st.sampled_from([0, 1, 2]))
+def test_sums_that_equal_the_threshold_are_not_above_it(kind, steps, size, which):
+    distances = (np.array(steps) * size / 10000).round(4)
+    factor = {"percentile": (50, 80, 95), "gradient": (50, 80, 95), "absolute": (0.1, 0.3, 0.5)}.get(kind, (0, 1, 1.5))
+    found = find_breakpoints(distances, kind, float(factor[which])).is_cut.tolist()
+    same = distances.min() == distances.max()
+    assert found == ([False] * len(steps) if same else exact_cuts(distances, kind, factor[which]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "factor", "distances"),
+    [
+        ("deviation", 1.0, [0.0942, 0.8097]),
+        ("gradient", 80.0, [0.5397, 0.4626, 0.0771, 0.0]),
+        ("iqr", 0.5, [0.5313, 0.0, 0.4554, 0.2277]),
+    ],
+)
+def test_last_bits_make_no_cut(kind, factor, distances):
+    found = find_breakpoints(np.array(distances), kind, factor).is_cut.tolist()
+    assert found == exact_cuts(distances, kind, factor)
 
 
 @pytest.mark.parametrize("kind", KINDS)

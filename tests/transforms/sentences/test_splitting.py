@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import markdown, texts
@@ -44,10 +45,59 @@ def test_runs_of_stops_and_quotes_keep_the_order(text):
         ("他走了。“我来。”", ["他走了。", "“我来。”"]),
         ("यह एक वाक्य है। यह दूसरा है॥ बी.सी. में तीसरा?", ["यह एक वाक्य है।", "यह दूसरा है॥", "बी.सी. में तीसरा?"]),
         ("هذا صحيح؟ نعم. انتهى۔ جديد", ["هذا صحيح؟", "نعم.", "انتهى۔", "جديد"]),
+        ("Τι κάνεις; Είμαι καλά. Εσύ\u037e Ναι· καλά.", ["Τι κάνεις;", "Είμαι καλά.", "Εσύ\u037e", "Ναι· καλά."]),
+        ("One; Two. A: B", ["One; Two.", "A: B"]),
+        ("Սա առաջինն է: Սա երկրորդն է։ Վերջ", ["Սա առաջինն է:", "Սա երկրորդն է։", "Վերջ"]),
+        ("ሰላም፡ነው፡፡ እንዴት ነህ፧ አበቃ፨ ቀጣይ", ["ሰላም፡ነው፡፡", "እንዴት ነህ፧", "አበቃ፨", "ቀጣይ"]),
+        ("བཀྲ་ཤིས། །ང་བོད་པ་ཡིན། མཇུག༎", ["བཀྲ་ཤིས། །", "ང་བོད་པ་ཡིན།", "མཇུག༎"]),
+        ("သွားသည်။သူ၊ လာသည်။", ["သွားသည်။", "သူ၊ လာသည်။"]),
+        ('他说:"走吧!"然后走了.我不知道...是的.好', ['他说:"走吧!"', "然后走了.", "我不知道...是的.", "好"]),
+        ("「本当!?」と言った。はい!終わり", ["「本当!?」と言った。", "はい!", "終わり"]),
+        ("１．はじめに\n幅は３．１４である．次に示す．", ["１．はじめに", "幅は３．１４である．", "次に示す．"]),
+        ("ภาษาไทยไม่มีจุด เราเว้นวรรคแทน", ["ภาษาไทยไม่มีจุด เราเว้นวรรคแทน"]),
     ],
 )
 def test_stops_of_many_scripts(text, expected):
     assert sentences(text) == expected
+
+
+def test_every_stop_that_unicode_knows_ends_a_sentence():
+    stops = [mark for mark in map(chr, range(0x10000)) if regex.match(r"\p{Sentence_Break=STerm}", mark)]
+    missed = [mark for mark in stops if len(sentences(f"ꦏꦏ{mark} ꦏꦏ")) == 1]
+    assert len(stops) > 80 and missed == ["\u104a", "\ua9c8"]  # the commas of Burmese and Javanese
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "« Bonjour ! » dit-il. « Ça va\u202f?\u00a0» Oui.",
+            ["« Bonjour ! » dit-il.", "« Ça va\u202f?\u00a0»", "Oui."],
+        ),
+        (
+            "Er sagte: „Ja!“ Sie ging. ‚Nein.‘ »Gut.« Ende.",
+            ["Er sagte: „Ja!“", "Sie ging.", "‚Nein.‘", "»Gut.«", "Ende."],
+        ),
+        ("He left. “Yes.” ‘No.’ Done", ["He left.", "“Yes.”", "‘No.’", "Done"]),
+        (
+            "It is known.[1] Others say so.[2][n 1] End.¹ Next",
+            ["It is known.[1]", "Others say so.[2][n 1]", "End.¹", "Next"],
+        ),
+        ("Thanks!😊 See you.👍🏽 Bye 😍 so long", ["Thanks!😊", "See you.👍🏽", "Bye 😍 so long"]),
+        ("زار \u200fالمدينة.\u200f ثم عاد.\u200e Next", ["زار \u200fالمدينة.\u200f", "ثم عاد.\u200e", "Next"]),
+        ("One.\ufeff Two.\u200b Three. \u200efour", ["One.\ufeff", "Two.\u200b", "Three. \u200efour"]),
+        ("One.\u00a0Two.\u3000Three.\u2003Four", ["One.", "Two.", "Three.", "Four"]),
+    ],
+)
+def test_what_is_set_behind_a_stop_belongs_to_its_sentence(text, expected):
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize("mark", ["\x0b", "\x85", "\u2028"])
+def test_every_line_break_is_one(mark):
+    text = f"A title{mark}Then a sentence.{mark}{mark}Another"
+    assert sentences(text) == ["A title", "Then a sentence.", "Another"]
+    assert split_sentences(text).tolist() == split_sentences(text.replace(mark, "\n")).tolist()
 
 
 @pytest.mark.parametrize(
@@ -63,6 +113,13 @@ def test_stops_of_many_scripts(text, expected):
         ('"Go." They went. (All of them.) End', ['"Go."', "They went.", "(All of them.)", "End"]),
         ("Wait... what? No... I see. Yes", ["Wait... what?", "No...", "I see.", "Yes"]),
         ("Am 3. Oktober kam Dr. Wu z. B. um 5. Ja.", ["Am 3. Oktober kam Dr. Wu z. B. um 5.", "Ja."]),
+        (
+            "Die 3. Auflage, im 2. Stock. Es waren 3. Danach 4.",
+            ["Die 3. Auflage, im 2. Stock.", "Es waren 3.", "Danach 4."],
+        ),
+        ("Es war die 3. Die Vierte kam.", ["Es war die 3.", "Die Vierte kam."]),
+        ("См. рис. 5 у проф. Павлова. Т.е. Так.", ["См. рис. 5 у проф. Павлова.", "Т.е. Так."]),
+        ("En EE. UU. vive la Sra. Ruiz. Il sig. Rossi no.", ["En EE. UU. vive la Sra. Ruiz.", "Il sig. Rossi no."]),
         ("It sold out. iPhone users cried.", ["It sold out.", "iPhone users cried."]),
         ("i was tired. you know that. Bye", ["i was tired.", "you know that.", "Bye"]),
         ("no stop at all", ["no stop at all"]),
