@@ -100,7 +100,10 @@ def _served_models(url: str, key: str) -> dict[str, dict[str, Any]]:
     listed = wire.parse_object(data).get("data")
     if status != 200 or not isinstance(listed, list):
         detail = wire.error_detail(data)
-        raise ModelError(f"{url}/models answers with status {status}: {detail}; check llm_url and the key")
+        raise ModelError(
+            f"{url}/models answers with status {status}: {detail}; check llm_url, "
+            "and the key in the environment variable that llm_key_variable names"
+        )
     return {_words(model["id"]): model for model in listed if isinstance(model, dict) and "id" in model}
 
 

@@ -11,8 +11,10 @@ from pipelines import views
 from pipelines.arguments import build_parser, flags_of
 from pipelines.commands.common import encoder_of_version, settings_of
 from pipelines.config import Settings, setting_fields, settings_schema
+from pipelines.flags import setting_overrides
 from pipelines.output import Outcome, complain
 from pipelines.progress import watch_progress
+from pipelines.unused_flags import check_flags_are_used
 
 if TYPE_CHECKING:
     pass
@@ -22,11 +24,12 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     """Bring an index up to date with its corpus."""
     from pipelines.beam_options import beam_arguments
 
+    own_flags = flags_of(build_parser(only="ingest"), "ingest")
+    beam_args = beam_arguments(beam_flags, own_flags)  # first: a misspelt --input is no missing input
     settings = settings_of(arguments)
+    check_flags_are_used(settings, setting_overrides(arguments))
     if not settings.reading.input:
         raise SettingsError("no input: name file patterns after --input, or as input in section reading of --config")
-    own_flags = flags_of(build_parser(only="ingest"), "ingest")
-    beam_args = beam_arguments(beam_flags, own_flags)
     if arguments.dry_run:
         return _dry_run(settings, arguments)
     if arguments.prices is not None or arguments.turnover is not None:
@@ -84,6 +87,7 @@ def chunk(arguments: argparse.Namespace) -> Outcome:
     from pipelines.run_context import local_questioning
 
     settings = settings_of(arguments)
+    check_flags_are_used(settings, setting_overrides(arguments))
     view = cut_file(
         arguments.file, settings.reading, settings.chunking, settings.encoder, settings.semantic,
         explains=arguments.explain, questioning=local_questioning(settings),
