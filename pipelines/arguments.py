@@ -96,6 +96,7 @@ COMMANDS = {
         Command("ingest", "bring an index up to date with its corpus", mill.ingest, takes_beam_flags=True),
         Command("search", "answer a question from an index", mill.search),
         Command("status", "show the current version of an index and what it holds", mill.status),
+        Command("failures", "list what the current version could not read, and why", mill.failures),
         Command("verify", "recompute the checksums, counts, spans and ids of a version", mill.verify),
         Command("versions", "list the versions of an index", mill.versions),
         Command("rollback", "make an earlier version current again", mill.rollback),

@@ -9,7 +9,7 @@ import msgspec
 from models.errors import SettingsError
 from pipelines import views
 from pipelines.arguments import build_parser, flags_of
-from pipelines.commands.common import encoder_of_version, settings_of
+from pipelines.commands.common import encoder_of_version, manifest_of, settings_of, store_at
 from pipelines.config import Settings, setting_fields, settings_schema
 from pipelines.flags import setting_overrides
 from pipelines.output import Outcome, complain
@@ -44,8 +44,15 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     done = run_ingest(settings, arguments.output, beam_args, watch_progress)
     if planned is None and done.ahead is not None:
         planned = planned_by_counts(settings, done.ahead)
-    report = done.to_json() | ({"planned": planned.beside(done)} if planned else {})
+    report = {**done.to_json(), "n_failures": _n_failures(arguments.output)}
+    if planned:
+        report["planned"] = planned.beside(done)
     return Outcome(report, partial(views.show_report, report, arguments.output))
+
+
+def _n_failures(root: str) -> int:
+    """Dead letters of the current version, failed documents and what documents are served without."""
+    return sum(file.n_rows for file in manifest_of(store_at(root)).failures)
 
 
 def _dry_run(settings: Settings, arguments: argparse.Namespace) -> Outcome:
