@@ -93,7 +93,13 @@ class FakeEndpoint:
     """
 
     def __init__(
-        self, script: Script | Reply | str = "", *, model: str = "fake-model", context_tokens: int = 8192, key: str = ""
+        self,
+        script: Script | Reply | str = "",
+        *,
+        model: str = "fake-model",
+        context_tokens: int = 8192,
+        key: str = "",
+        port: int = 0,
     ) -> None:
         self.script: Script = script if callable(script) else lambda _: script
         self.model, self.context_tokens, self.key = model, context_tokens, key
@@ -102,7 +108,7 @@ class FakeEndpoint:
         self.most_in_flight = 0
         self._in_flight = 0
         self._lock = threading.Lock()
-        self._port = 0
+        self._port = port
         self._server: _Server | None = None
         self._stopping = threading.Event()
 

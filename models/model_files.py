@@ -68,7 +68,8 @@ def fetch_snapshot(setting: str, name: str, revision: str | None, patterns: list
         first_line = str(error).strip().split("\n")[0]
         at = f" at revision {revision!r}" if revision else ""
         raise SettingsError(
-            f"{setting} = {name!r}{at} is neither a folder nor a model within reach: {first_line}"
+            f"{setting} = {name!r}{at} is neither a folder nor a model within reach "
+            f"({first_line}); check the name, or give a folder that holds the model"
         ) from error
 
 

@@ -56,11 +56,22 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         hint = suggestion(name, COMMANDS) or f"; the commands are {', '.join(COMMANDS)}"
         raise SettingsError(f"unknown command {name!a}{hint}")
     parser = build_parser(only=name or "")
-    arguments, rest = parser.parse_known_args(list(argv))
+    try:
+        arguments, rest = parser.parse_known_args(list(argv))
+    except SettingsError as error:
+        raise _misspelt(argv, flags_of(parser, name)) or error from error
     if rest and not (name and COMMANDS[name].takes_beam_flags):
         flags = flags_of(parser, name)
         raise SettingsError(f"unknown argument {rest[0]!a}{suggestion(rest[0].split('=')[0], flags)}")
     return arguments, rest
+
+
+def _misspelt(argv: Sequence[str], flags: Sequence[str]) -> SettingsError | None:
+    """The flag that is nearly one of `flags`: of a misspelt --output argparse only says that --output is missing."""
+    given = [word.split("=")[0] for word in argv if word.startswith("--")]
+    missing = set(flags).difference(given)
+    close = ((word, suggestion(word, missing)) for word in given if word not in flags)
+    return next((SettingsError(f"unknown argument {word!a}{hint}") for word, hint in close if hint), None)
 
 
 def flags_of(parser: argparse.ArgumentParser, command: str | None) -> list[str]:
@@ -85,6 +96,7 @@ COMMANDS = {
         Command("ingest", "bring an index up to date with its corpus", mill.ingest, takes_beam_flags=True),
         Command("search", "answer a question from an index", mill.search),
         Command("status", "show the current version of an index and what it holds", mill.status),
+        Command("failures", "list what the current version could not read, and why", mill.failures),
         Command("verify", "recompute the checksums, counts, spans and ids of a version", mill.verify),
         Command("versions", "list the versions of an index", mill.versions),
         Command("rollback", "make an earlier version current again", mill.rollback),

@@ -13,6 +13,7 @@ from pipelines.calibrate_pic import SpreadGuard, can_fit, fit_spread_guard
 from pipelines.config import Settings
 from pipelines.output import print_pairs, print_table, safe
 from pipelines.settings_file import check_new_file
+from pipelines.wording import n_of, shown
 from transforms.extraction.normalising import normalise
 from transforms.planning.separability import Separation
 from transforms.semantic.calibration import (
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from transforms.chunking import Cutter
 
 MAX_FILES = 10_000
+FEW_BOUNDARIES = 30
+"""The standard error of a recall of one half is a tenth at 25; below so many, what is chosen is chosen by chance."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,10 @@ class Calibration:
     def show(self, console: "Console") -> None:
         """The separation, a table of thresholds, the overlap, and what was chosen."""
         fitted, overlap, chosen = self.separation, self.overlap, self.chosen
-        texts = f"{self.n_texts} texts, {self.n_gaps} gaps, {self.n_boundaries} boundaries ({fitted.prevalence:.1%})"
+        texts = (
+            f"{n_of(self.n_texts, 'text')}, {n_of(self.n_gaps, 'gap')}, {self.n_boundaries:,} boundaries "
+            f"({fitted.prevalence:.1%})"
+        )
         pairs = [
             ("annotated", texts + (f"; {self.n_skipped} files without marks" if self.n_skipped else "")),
             ("Delta", f"{fitted.delta:.2f} = ({fitted.mu_boundary:.4f} - {fitted.mu_within:.4f}) / {fitted.sigma:.4f}"),
@@ -96,6 +102,11 @@ class Calibration:
             f"(Pk {chosen.pk:.3f} on these texts)",
             soft_wrap=True,
         )
+        if self.n_boundaries < FEW_BOUNDARIES:
+            console.print(
+                f"careful: so few boundaries tell little; mark {FEW_BOUNDARIES} or more",
+                soft_wrap=True,
+            )
         if fitted.delta <= 0:
             console.print(
                 "careful: distances at marked places are no larger than elsewhere, so that such cuts find no subjects",
@@ -105,9 +116,10 @@ class Calibration:
             self.spread_guard.show(console)
             guard = self.spread_guard.chosen
             console.print(f"\nchosen: pic_min_spread = {guard.min_spread:g} (Pk {guard.pk:.3f} on these texts)")
-        elif not self.has_model:
-            said = "PIC's spread guard is not fitted, since no model is named to write summaries; add --llm-url"
-            console.print(f"\n{said}", soft_wrap=True)
+        else:
+            why = "no text is large enough for it; lower --pic-min-chars and --pic-min-sentences"
+            why = why if self.has_model else "no model is named to write summaries; add --llm-url"
+            console.print(f"\nPIC's spread guard is not fitted, since {why}", soft_wrap=True)
         if self.settings_file:
             console.print(f"written to {safe(self.settings_file)}", soft_wrap=True)
 
@@ -214,6 +226,9 @@ def _settings_text(settings: Settings, chosen: ThresholdRow, guard: SpreadGuard 
     """The settings that decide cuts, with those chosen, as TOML."""
     semantic = settings.semantic
     lines = [
+        f"# Chosen for distances by encoder {shown(semantic.detection_encoder or settings.encoder.encoder)} "
+        f"(Pk {chosen.pk:.3f}); another encoder asks for another calibration",
+        "",
         "[chunking]",
         f'chunker = "{"pic" if settings.chunking.chunker == "pic" else "semantic"}"',
         "",

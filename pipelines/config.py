@@ -285,7 +285,7 @@ def _expectation(schema: Mapping[str, Any]) -> str:
         "array": "a list of texts",
         "string": "a text",
     }
-    return "written as follows" if "pattern" in schema else words[schema["type"]] + _bounds(schema)
+    return "of the form described here" if "pattern" in schema else words[schema["type"]] + _bounds(schema)
 
 
 def _bounds(schema: Mapping[str, Any]) -> str:

@@ -43,6 +43,15 @@ def status(parser: argparse.ArgumentParser) -> None:
     add_root(parser)
 
 
+def failures(parser: argparse.ArgumentParser) -> None:
+    """Of `corpusmill failures`."""
+    add_root(parser)
+    parser.add_argument("--version", metavar="V", help="list those of this version (default: the current one)")
+    parser.add_argument(
+        "--show", type=positive, default=20, metavar="N", help="failures shown at most (a number, default 20)"
+    )
+
+
 def verify(parser: argparse.ArgumentParser) -> None:
     """Of `corpusmill verify`."""
     add_root(parser)

@@ -41,8 +41,8 @@ def show_report(report: Mapping[str, Any], root: str, console: "Console") -> Non
     if "planned" in report:
         pairs.append(("planned", safe(planned_in_words(report["planned"]))))
     print_pairs(console, pairs)
-    if documents["failed"]:
-        console.print(f"`corpusmill status {safe(root)}` names the file that lists the failures", soft_wrap=True)
+    if report.get("n_failures"):
+        console.print(f"`corpusmill failures {safe(root)}` lists {_failures_in_words(report)}", soft_wrap=True)
 
 
 def show_hits(hits: Sequence[Mapping[str, Any]], fan_in: float | None, console: "Console") -> None:
@@ -64,14 +64,17 @@ def show_hits(hits: Sequence[Mapping[str, Any]], fan_in: float | None, console: 
         console.print(f"fan-in: {fan_in:.2f} units matched for each passage; near 1, the hits are scattered")
 
 
-def show_status(payload: Mapping[str, Any], console: "Console") -> None:
+def show_status(payload: Mapping[str, Any], root: str, console: "Console") -> None:
     """The current version and what it holds."""
     recall = payload["recall_at_10"]
+    settings = payload["settings"]
     pairs = [
         ("version", payload["version"]),
         ("made", payload["created_at"] + (f", from {payload['base']}" if payload["base"] else "")),
         ("documents", counts_in_words(payload["documents"])),
         ("units", counts_in_words(payload["units"])),
+        ("encoder", payload["encoder"].get("settings", {}).get("encoder", "unknown")),
+        ("chunker", settings.get("chunking", {}).get("chunker", "unknown") + _rewritten(settings)),
         ("index", f"{', '.join(payload['index_kinds']) or 'none'} in {n_of(payload['n_shards'], 'shard')}"),
         ("recall@10", "not measured" if recall is None else f"{recall:.3f}"),
         ("files", f"{payload['n_files']:,}, {format_bytes(payload['n_bytes'])}"),
@@ -86,8 +89,30 @@ def show_status(payload: Mapping[str, Any], console: "Console") -> None:
         ("ledger", f"{len(payload['ledger'])} files; --json names them"),
     ]
     print_pairs(console, [(name, safe(str(value))) for name, value in pairs])
-    for path in payload["failures"]:
-        console.print(f"failures   {safe(path)}", soft_wrap=True)
+    if payload["n_failures"]:
+        said = f"`corpusmill failures {safe(root)}` lists {_failures_in_words(payload)}"
+        console.print(f"failures   {said}", soft_wrap=True)
+
+
+def _rewritten(settings: Mapping[str, Any]) -> str:
+    rewrite = settings.get("rewriting", {}).get("rewrite", "none")
+    return "" if rewrite == "none" else f", rewritten as {rewrite}"
+
+
+def _failures_in_words(payload: Mapping[str, Any]) -> str:
+    return f"the {n_of(payload['n_failures'], 'failure')}" if payload["n_failures"] > 1 else "the failure"
+
+
+def show_failures(payload: Mapping[str, Any], console: "Console") -> None:
+    """Each dead letter: the document, the stage, the reason and what was said."""
+    for row in payload["failures"]:
+        console.print(safe(row["uri"] or row["file"]), soft_wrap=True)
+        detail = f"; {row['detail']}" if row["detail"] else ""
+        kept = "; its last good content is still served" if row["stale"] else ""
+        print_indented(console, safe(f"{row['stage']}: {row['reason'].replace('_', ' ')}{detail}{kept}"))
+    n_more = payload["n_failures"] - len(payload["failures"])
+    if n_more or not payload["n_failures"]:
+        console.print(f"and {n_more:,} more; --show N shows N" if n_more else "nothing failed")
 
 
 def show_faults(payload: Mapping[str, Any], console: "Console") -> None:

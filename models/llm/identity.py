@@ -142,7 +142,10 @@ def _served_models(url: str, key: str) -> dict[str, dict[str, Any]]:
     listed = wire.parse_object(fetched.data).get("data")
     if fetched.status != 200 or not isinstance(listed, list):
         detail = wire.error_detail(fetched.data, key)
-        raise ModelError(f"{url}/models answers with status {fetched.status}: {detail}; check llm_url and the key")
+        raise ModelError(
+            f"{url}/models answers with status {fetched.status}: {detail}; check llm_url, "
+            "and the key in the environment variable that llm_key_variable names"
+        )
     return {wire.words(model["id"]): model for model in listed if isinstance(model, dict) and "id" in model}
 
 

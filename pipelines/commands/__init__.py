@@ -15,6 +15,7 @@ def run_command(name: str, arguments: argparse.Namespace, beam_flags: list[str])
     commands: dict[str, Callable[[argparse.Namespace], Outcome]] = {
         "search": making.search,
         "status": keeping.status,
+        "failures": keeping.failures,
         "verify": keeping.verify,
         "versions": keeping.versions,
         "rollback": keeping.rollback,

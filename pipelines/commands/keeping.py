@@ -1,8 +1,9 @@
 """What looks after an index. Every command takes parsed arguments and returns an `Outcome`; none prints."""
 
 import argparse
+import heapq
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -40,7 +41,9 @@ def status(arguments: argparse.Namespace) -> Outcome:
         "n_shards": len(manifest.shards),
         "n_files": len(files),
         "n_bytes": sum(file.n_bytes for file in files),
+        "settings": manifest.settings,
         "failures": [file.path for file in manifest.failures],
+        "n_failures": sum(file.n_rows for file in manifest.failures),
         "ledger": [file.path for file in manifest.ledger],
         "n_versions": store_status.n_versions,
         "n_stored_files": store_status.n_files,
@@ -48,7 +51,23 @@ def status(arguments: argparse.Namespace) -> Outcome:
         "live_runs": [lease.run for lease in store_status.live_runs],
         "interrupted_runs": list(store_status.interrupted_runs),
     }
-    return Outcome(payload, partial(views.show_status, payload))
+    return Outcome(payload, partial(views.show_status, payload, arguments.root))
+
+
+def failures(arguments: argparse.Namespace) -> Outcome:
+    """List the dead letters of a version, by document."""
+    from transforms.store.segments import read_table
+
+    store = store_at(arguments.root)
+    manifest = manifest_of(store, arguments.version)
+    columns = ("uri", "file", "stage", "reason", "detail", "stale")
+    rows: list[dict[str, Any]] = []
+    for entry in manifest.failures:
+        rows += read_table(store, entry, columns).to_pylist()
+        rows = heapq.nsmallest(arguments.show, rows, key=lambda row: (row["uri"], row["stage"], row["reason"]))
+    n_failures = sum(entry.n_rows for entry in manifest.failures)
+    payload = {"version": manifest.version, "n_failures": n_failures, "failures": rows}
+    return Outcome(payload, partial(views.show_failures, payload))
 
 
 def verify(arguments: argparse.Namespace) -> Outcome:

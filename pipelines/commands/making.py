@@ -9,10 +9,12 @@ import msgspec
 from models.errors import SettingsError
 from pipelines import views
 from pipelines.arguments import build_parser, flags_of
-from pipelines.commands.common import encoder_of_version, settings_of
+from pipelines.commands.common import encoder_of_version, manifest_of, settings_of, store_at
 from pipelines.config import Settings, setting_fields, settings_schema
+from pipelines.flags import setting_overrides
 from pipelines.output import Outcome, complain
 from pipelines.progress import watch_progress
+from pipelines.unused_flags import check_flags_are_used
 
 if TYPE_CHECKING:
     pass
@@ -22,11 +24,12 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     """Bring an index up to date with its corpus."""
     from pipelines.beam_options import beam_arguments
 
+    own_flags = flags_of(build_parser(only="ingest"), "ingest")
+    beam_args = beam_arguments(beam_flags, own_flags)  # first: a misspelt --input is no missing input
     settings = settings_of(arguments)
+    check_flags_are_used(settings, setting_overrides(arguments))
     if not settings.reading.input:
         raise SettingsError("no input: name file patterns after --input, or as input in section reading of --config")
-    own_flags = flags_of(build_parser(only="ingest"), "ingest")
-    beam_args = beam_arguments(beam_flags, own_flags)
     if arguments.dry_run:
         return _dry_run(settings, arguments)
     if arguments.prices is not None or arguments.turnover is not None:
@@ -41,8 +44,15 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
     done = run_ingest(settings, arguments.output, beam_args, watch_progress)
     if planned is None and done.ahead is not None:
         planned = planned_by_counts(settings, done.ahead)
-    report = done.to_json() | ({"planned": planned.beside(done)} if planned else {})
+    report = {**done.to_json(), "n_failures": _n_failures(arguments.output)}
+    if planned:
+        report["planned"] = planned.beside(done)
     return Outcome(report, partial(views.show_report, report, arguments.output))
+
+
+def _n_failures(root: str) -> int:
+    """Dead letters of the current version, failed documents and what documents are served without."""
+    return sum(file.n_rows for file in manifest_of(store_at(root)).failures)
 
 
 def _dry_run(settings: Settings, arguments: argparse.Namespace) -> Outcome:
@@ -84,6 +94,7 @@ def chunk(arguments: argparse.Namespace) -> Outcome:
     from pipelines.run_context import local_questioning
 
     settings = settings_of(arguments)
+    check_flags_are_used(settings, setting_overrides(arguments))
     view = cut_file(
         arguments.file, settings.reading, settings.chunking, settings.encoder, settings.semantic,
         explains=arguments.explain, questioning=local_questioning(settings),

@@ -210,8 +210,9 @@ def _check_encoder(settings: EncoderSettings, manifest: Manifest) -> None:
     names = (stored.keys() | given.keys()) - {"document_prompt"}  # which no question is given
     differing = sorted(name for name in names if stored.get(name) != given.get(name))
     if differing:
-        parts = ", ".join(f"{name} {stored.get(name)!s:.64} != {given.get(name)!s:.64}" for name in differing)
+        parts = ", ".join(f"{name} {stored.get(name)!s:.12} != {given.get(name)!s:.12}" for name in differing)
+        made_by = manifest.encoder.get("settings", {}).get("encoder", "unknown")
         raise ModelError(
-            f"encoder {settings.encoder!r} is not the one that made version {manifest.version}: {parts}; "
-            "search with that one, or ingest again with this one"
+            f"encoder {settings.encoder!r} is not the one that made version {manifest.version}, {made_by!r} ({parts}); "
+            "leave the encoder's flags out to search with that one, or ingest again with this one"
         )

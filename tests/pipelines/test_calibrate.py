@@ -86,6 +86,22 @@ def test_a_person_sees_the_guard_or_why_there_is_none(folder, capsys):
     assert code == 0 and "by similarity to the centroid of 3 texts" in captured.out and "one run" in captured.out
     code, captured = run(capsys, folder)
     assert code == 0 and "no model is named to write summaries" in captured.out
+    code, captured = run(capsys, folder, "--pic-anchor", "centroid")
+    assert code == 0 and "no text is large enough for it; lower --pic-min-chars" in captured.out
+
+
+def test_few_boundaries_are_said_to_tell_little(folder, capsys):
+    code, captured = run(capsys, folder)
+    assert code == 0 and "3 texts, 39 gaps, 4 boundaries" in captured.out and "mark 30 or more" in captured.out
+    lines = ["One cat sat.", "One cat slept."]
+    sections = "\n".join("\n".join(["========,1,x.", *lines]) for _ in range(31))
+    (folder / "long.txt").write_text(sections + "\n")
+    assert "mark 30 or more" not in run(capsys, folder)[1].out
+
+
+def test_the_written_file_names_its_encoder(folder, capsys, tmp_path):
+    assert run(capsys, folder, "--write", tmp_path / "cuts.toml")[0] == 0
+    assert "# Chosen for distances by encoder 'hashing' (Pk 0." in (tmp_path / "cuts.toml").read_text()
 
 
 @pytest.mark.parametrize(

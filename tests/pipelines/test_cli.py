@@ -235,3 +235,29 @@ def test_beams_note_on_a_library_that_nothing_uses_is_not_shown(caplog):
     logging.warning("apitools not found, and bigquery client libraries are not available")
     logging.warning("something else")
     assert [record.getMessage() for record in caplog.records] == ["something else"]
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong", "right"),
+    [
+        (["ingest", "--inptu", "a/**", "--output", "x"], "--inptu", "--input?"),
+        (["ingest", "--input", "a/**", "--ouput", "x"], "--ouput", "--output?"),
+        (["evaluate", "--root", "x", "--quesitons=q"], "--quesitons", "--questions?"),
+        (["gc", "x", "--kepe", "3"], "--kepe", "--keep?"),
+    ],
+)
+def test_a_misspelt_flag_is_named_even_where_it_is_required(run, words, wrong, right):
+    assert_usage_error(run(*words), wrong, f"did you mean {right}")
+
+
+def test_a_flag_that_changes_nothing_is_a_mistake(run, checkout, tmp_path):
+    corpus = ["--input", checkout / "examples/corpus/*.txt", "--output", tmp_path / "root"]
+    assert_usage_error(run("ingest", *corpus, "--threshold-percentile", "80"), "--chunker semantic")
+    assert not (tmp_path / "root").exists()
+    file = checkout / "examples/corpus/history.txt"
+    assert_usage_error(run("chunk", file, "--pic-min-chars", "80"), "--chunker pic")
+
+
+@pytest.mark.parametrize(("flag", "value"), [("--max-failures", "3x"), ("--llm-url", "localhost:9")])
+def test_a_value_of_another_form_is_told_the_form(run, flag, value):
+    assert_usage_error(run("config", flag, value), value, "of the form described here", "(")

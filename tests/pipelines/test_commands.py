@@ -81,6 +81,7 @@ def test_the_keys_of_every_answer_are_documented(run, root, checkout):
         "verify": ["verify", root],
         "rollback": ["rollback", root, "v1"],
         "gc": ["gc", root, "--keep", "5"],
+        "failures": ["failures", root],
         "config": ["config"],
     }
     for name, words in commands.items():
@@ -119,7 +120,9 @@ def test_rollback_puts_a_damaged_pointer_right(run, root):
     assert answer(run, "status", root)["version"] == "v2"
 
 
-@pytest.mark.parametrize("words", [["status"], ["versions"], ["verify"], ["search", "q"], ["rollback", "v1"]])
+@pytest.mark.parametrize(
+    "words", [["status"], ["failures"], ["versions"], ["verify"], ["search", "q"], ["rollback", "v1"]]
+)
 def test_where_there_is_no_index_one_line_says_so(run, tmp_path, words):
     code, out, err = run(words[0], tmp_path, *words[1:])
     assert (code, out) == (1, "") and err.count("\n") == 1 and "corpusmill ingest --output" in err
@@ -141,3 +144,25 @@ def test_verify_names_the_file_at_fault(run, root):
     assert "version v2: 1 fault\n" in run("verify", root)[1]
     code, out, _ = run("verify", root)
     assert code == 1 and "versions/v2/manifest.json" in out and out.endswith("1 fault\n")
+
+
+def test_failures_are_listed_with_document_stage_and_reason(run, tmp_path):
+    corpus, root = tmp_path / "corpus", tmp_path / "index"
+    corpus.mkdir()
+    (corpus / "good.txt").write_text("The mill grinds rye.")
+    for name in ("a", "b"):
+        (corpus / f"{name}.pdf").write_bytes(b"%PDF-1.4 no more")
+    words = ["ingest", "--input", f"{corpus}/*", "--output", root, "--encoder", "hashing", "--max-failures", "3"]
+    code, out, _ = run(*words)
+    assert code == 0 and f"`corpusmill failures {root}` lists the 2 failures" in out.splitlines()[-1]
+    listed = answer(run, "failures", root, "--show", "1")
+    assert listed["n_failures"] == 2 and [row["uri"] for row in listed["failures"]] == [f"{corpus}/a.pdf"]
+    code, out, _ = run("failures", root)
+    assert code == 0 and f"{corpus}/b.pdf\n   read: broken pdf; Failed to load" in out
+    assert "and 1 more" in run("failures", root, "--show", "1")[1]
+    status = run("status", root)[1]
+    assert "hashing" in status and "auto" in status and "lists the 2 failures" in status
+    (corpus / "a.pdf").unlink()
+    (corpus / "b.pdf").unlink()
+    assert run(*words, "--accept-deletes")[0] == 0
+    assert run("failures", root)[:2] == (0, "nothing failed\n")

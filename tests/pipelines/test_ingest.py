@@ -286,7 +286,9 @@ def test_one_changed_setting_reruns_the_stages_below_it_and_no_other(turned, mon
 
 
 def test_recipe_change_asks_first(turned):
-    with pytest.raises(SettingsError, match=r"the cut recipe changed \(.*windows.*\): up to \d+ of \d+ stored units"):
+    with pytest.raises(
+        SettingsError, match=r"the cut recipe changed \(window_tokens was \d+, is 25\): up to \d+ of \d+ stored"
+    ):
         turned.run(window_tokens=25)
 
 

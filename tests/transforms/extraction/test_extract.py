@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from models.errors import ExtractionError, StoreError
 from transforms.extraction import content_id, extract_file, format_of, is_table
+from transforms.extraction.decoding import GUESSED_CHARSET, decode
 from transforms.settings import ReadingSettings
 
 UMLAUTS = "Grüße aus Köln, schöne Tage für müde Bäcker. " * 20
@@ -249,3 +250,23 @@ def test_content_ids_depend_on_text_and_blocks_alone(extract):
     (plain,) = extract(b"# x", "a.txt")
     assert content_id(markdown.snapshot) != content_id(plain.snapshot)
     assert len(content_id(plain.snapshot)) == 32
+
+
+@pytest.mark.parametrize(
+    ("charset", "text"),
+    [
+        ("cp1252", "Café crème à la française, déjà vu. Où est la bibliothèque ?"),
+        ("cp1252", "El niño comió una piña mañana por la tarde."),
+        ("cp1252", "Straße"),
+        ("cp1252", "Prix : 20 € par mois, payé à l’avance."),
+        ("cp1252", "Smörgåsbord på båten är gott. Många människor åker på semester i Värmland."),
+        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy."),
+        ("cp1250", "A könyvtár kilenckor nyit. Nem kell külön fizetni az őszi időszakban, s a fűtés is jó."),
+        ("cp1250", "Knjižnica se odpre ob devetih. V nedeljo je zaprta. Včasih čakamo."),
+        ("cp1251", "Библиотека открывается в девять часов. В воскресенье она закрыта."),
+        ("cp1253", "Η βιβλιοθήκη ανοίγει στις εννέα. Την Κυριακή είναι κλειστή."),
+        ("shift_jis", "図書館は九時に開きます。日曜日は休みです。"),
+    ],
+)
+def test_a_short_text_of_an_old_charset_keeps_its_letters(charset, text):
+    assert decode(text.encode(charset)) == (text, {GUESSED_CHARSET: 1})
