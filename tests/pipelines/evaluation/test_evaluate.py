@@ -271,7 +271,7 @@ def test_the_share_of_lost_questions_stands_in_the_head(corpus, ask, capsys):
 
 def test_nothing_is_said_of_a_flag_that_could_not_help(corpus, ask):
     file = ask(("nothing?", [{"uri": "d0.txt", "quote": "never written"}]))
-    with pytest.raises(SettingsError, match="1 of 1 questions lack a reference .*; correct the references$"):
+    with pytest.raises(SettingsError, match=r"1 of 1 questions lack a reference .*; correct the references$"):
         evaluate(file, input=str(corpus), policy=None, overrides={"encoder": "hashing"}, max_lost_share=1)
 
 
