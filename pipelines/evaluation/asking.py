@@ -113,10 +113,11 @@ class QuestionPass:
         if lost and (len(lost) > self._max_lost_share * n_questions or not self._asked.lines):
             fates = sum(self._fates[:2], Counter[str]())
             counts = ", ".join(f"{fates[name]} {name}" for name in ("lost", "ambiguous", "document_missing"))
+            remedy = " or raise --max-lost-share" if self._asked.lines else ""
             raise SettingsError(
                 f"{self.questions.path}: {len(lost)} of {n_questions} questions lack a reference (first in line "
                 f"{lost[0]}; references: {counts}), above max_lost_share = {self._max_lost_share:g}; correct the "
-                "references or raise --max-lost-share"
+                f"references{remedy}"
             )
 
     def _report(self, number: int, conventions: Conventions) -> ArmReport:

@@ -19,6 +19,7 @@ from pipelines.evaluation.corpus import nothing_to_read, read_documents
 from pipelines.evaluation.encoding import VectorMemo
 from pipelines.output import print_pairs, safe
 from pipelines.progress import Progress, Watch
+from pipelines.wording import n_of
 from transforms.evaluation.questions import read_questions
 from transforms.evaluation.truncation import Group, Tally, effective_limit
 from transforms.extraction import Extracted
@@ -248,6 +249,7 @@ def _answers_json(answers: Clipped) -> dict[str, Any]:
         "references": dict(answers.fates),
         "questions": len(answers.deployed),
         "left_out": answers.n_left_out,
+        "measured_references": {"count": answers.n_measured, "total": answers.n_references},
         "recall": finite(answers.recall),
         "recall_lost_to_truncation": finite(cost[0]) | cost[1]._asdict() if cost else None,
     }
@@ -259,11 +261,14 @@ def _show_answers(console: "Console", answers: Clipped, n_over_limit: int) -> No
     fates = ", ".join(f"{count:,} {words.get(name, name)}" for name, count in shown)
     console.print()
     pairs = [(f"answers, k = {answers.k}", fates)]
-    if len(answers.deployed):
-        recall, n_questions = answers.recall, len(answers.deployed)
-        interval = f"{recall.low:.3f} to {recall.high:.3f}"
-        pairs.append(("recall", f"{recall.mean:.3f} ({interval}) of the references, over {n_questions:,} questions"))
-        pairs.append(("truncation", _cost_text(answers, n_over_limit)))
+    recall, n_questions = answers.recall, len(answers.deployed)
+    interval = f"{recall.low:.3f} to {recall.high:.3f}"
+    pairs.append(("recall", f"{recall.mean:.3f} ({interval}) of the references, over {n_questions:,} questions"))
+    if answers.n_left_out:
+        share = answers.n_measured / answers.n_references
+        measured = f"{answers.n_measured:,} of {answers.n_references:,} references ({share:.1%})"
+        pairs.append(("measured on", f"{measured}; {n_of(answers.n_left_out, 'question')} with a lost one left out"))
+    pairs.append(("truncation", _cost_text(answers, n_over_limit)))
     print_pairs(console, pairs)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.encoder import Encoder
-from models.errors import ModelError, SettingsError
+from models.errors import ModelError, RefusedError, SettingsError
 from models.tokenizer import Tokenizer
 from pipelines.evaluation.encoding import VectorMemo
 from transforms.evaluation.locating import SearchedText
@@ -23,6 +23,9 @@ from transforms.evaluation.statistics import Estimate, Flips, count_flips, estim
 from transforms.indexing.searching import NONE, exact_search
 
 FATES = ("retrieved", "severed", "clipped", "outranked", "lost")
+LEAST_MEASURED_SHARE = 0.5
+"""Of the references. Where more are lost, the rest is another set of questions than the one that was written."""
+
 Rows = NDArray[np.int64]
 Ranker = Callable[[Sequence[str]], Rows]
 
@@ -40,14 +43,20 @@ class Inputs:
 class Clipped:
     """References by fate, and the share of each question's that came, float64 (q,), as deployed and read whole.
 
-    Questions with a lost reference are left out. `whole` is None where it was not measured.
+    Questions with a lost reference are left out, with all their references. `whole` is None where it was not measured.
     """
 
     k: int
     fates: Mapping[str, int]
+    n_references: int
     n_left_out: int
     deployed: NDArray[np.float64]
     whole: NDArray[np.float64] | None
+
+    @property
+    def n_measured(self) -> int:
+        """References that the recall stands on: those of the questions that were asked."""
+        return sum(self.fates.values()) - self.fates["lost"]
 
     @property
     def recall(self) -> Estimate:
@@ -120,21 +129,41 @@ def measure_clipping(
 ) -> Clipped:  # fmt: skip
     """What becomes of every reference at `k`. The rankers give the rows of the best inputs, int64 (q, k), `NONE` after.
 
-    :raises SettingsError: a reference that no chunk can be held against.
+    :raises SettingsError: a reference that no chunk can be held against, or no question.
+    :raises RefusedError: fewer than `LEAST_MEASURED_SHARE` of the references can be measured. Nothing is encoded then.
     """
     asked = list(read_questions(questions))
     uris = frozenset(reference.uri for _, question in asked for reference in question.references)
     names, answers = inputs.resolve(uris), _Answers(inputs, tokenizer, room_tokens)
     held = [_holders(answers, names, question, f"{questions}, line {line}") for line, question in asked]
     kept = [number for number, of_question in enumerate(held) if all(found is not None for found in of_question)]
+    _check_losses(questions, [line for line, _ in asked], held, kept)
     texts = [asked[number][1].question for number in kept]
     chosen = [[found for found in held[number] if found is not None] for number in kept]
-    deployed = rank(texts) if kept else np.empty((0, k), np.int64)
+    deployed = rank(texts)
     fates = Counter[str](lost=sum(found is None for of_question in held for found in of_question))
     fates.update(_fate(found, row) for of_question, row in zip(chosen, deployed, strict=True) for found in of_question)
-    whole = _shares(chosen, rank_whole(texts)) if rank_whole is not None and kept else None
+    whole = _shares(chosen, rank_whole(texts)) if rank_whole is not None else None
     counts = {name: fates[name] for name in FATES}
-    return Clipped(k, counts, len(asked) - len(kept), _shares(chosen, deployed), whole)
+    return Clipped(k, counts, sum(map(len, held)), len(asked) - len(kept), _shares(chosen, deployed), whole)
+
+
+def _check_losses(
+    questions: str | Path,
+    lines: Sequence[int],
+    held: Sequence[Sequence[Mapping[int, bool] | None]],
+    kept: Sequence[int],
+) -> None:
+    n_references, n_measured = sum(map(len, held)), sum(len(held[number]) for number in kept)
+    if not n_references:
+        raise SettingsError(f"questions file {str(questions)!a} has no questions; write one JSON object a line")
+    if n_measured < LEAST_MEASURED_SHARE * n_references:
+        first = min(set(range(len(held))).difference(kept))
+        raise RefusedError(
+            f"{questions}: {n_measured} of {n_references} references can be measured, as {len(held) - len(kept)} of "
+            f"{len(held)} questions have one that is not in the corpus (first in line {lines[first]}); correct them, "
+            "or leave out --questions"
+        )
 
 
 def _holders(

@@ -6,7 +6,7 @@ texts. It does not depend on which process found it, so a ranking of many is tha
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,23 @@ class Found(NamedTuple):
     starts: Numbers
     ends: Numbers
     n_tokens: Numbers
+
+
+_PLAIN = ("owners", "ids", "starts", "ends", "n_tokens")
+
+
+def to_arrays(found: Found) -> dict[str, NDArray[Any]]:
+    """All of `found` but the shard's number, to be written."""
+    plain = {name: getattr(found, name) for name in _PLAIN}
+    names = np.array(found.content_ids, np.str_)
+    return {"hits": found.candidates.ids, "scores": found.candidates.scores, "content_ids": names, **plain}
+
+
+def from_arrays(shard: int, arrays: Mapping[str, NDArray[Any]]) -> Found:
+    """What `to_arrays` was given."""
+    plain = {name: arrays[name] for name in _PLAIN}
+    candidates = Candidates(arrays["hits"], arrays["scores"])
+    return Found(shard, candidates, content_ids=arrays["content_ids"].tolist(), **plain)
 
 
 class Searcher:

@@ -2,11 +2,11 @@
 
     blocks ─> Encode ─> (arm, shard) ─ group ─> Search ─> block ─ group ─> Measure ─> files
 
-A worker holds one shard, or one block with what all shards found for it: numbers, and no texts. The driver takes the
-blocks up in the order of the questions, so that nothing depends on who measured what.
+A worker holds one shard, or one block with what all shards found for it: numbers, and no texts. Vectors and what was
+found go through files of the passing folder, and only their names are grouped. The driver takes the blocks up in the
+order of the questions, so that nothing depends on who measured what.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,25 +14,24 @@ from itertools import islice
 from typing import Any, NamedTuple, Tuple  # noqa: UP035 - Beam's type hints
 
 import apache_beam as beam
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from models.errors import RefusedError, SettingsError
+from models.errors import SettingsError
 from models.settings import EncoderSettings
 from models.tokenizer import load_budget_tokenizer, load_tokenizer
 from pipelines.beam_options import beam_arguments
-from pipelines.evaluation.asking import PassPart, QuestionPass
+from pipelines.evaluation.asking import QuestionPass
 from pipelines.evaluation.gold import GoldFinder, NumberedQuestion, QuestionsFile, check_questions
-from pipelines.evaluation.measuring import METRICS, QUESTIONS_AT_ONCE, Cuts, Measurer
-from pipelines.evaluation.passing import passing_folder
+from pipelines.evaluation.measuring import QUESTIONS_AT_ONCE, Cuts, Measurer
+from pipelines.evaluation.parts import read_part, write_part
+from pipelines.evaluation.passing import passing_folder, read_arrays, write_arrays
 from pipelines.evaluation.published import PublishedArm
 from pipelines.evaluation.report import Asked
-from pipelines.evaluation.scattered import Found, ScatteredArm, sizes_asked
+from pipelines.evaluation.scattered import Found, ScatteredArm, from_arrays, sizes_asked, to_arrays
 from pipelines.ingest import local_root
 from pipelines.run_graph import run_pipeline
 from transforms.evaluation.questions import question_places, read_questions
-from transforms.store.files import Store
 
 Keyed = Tuple[int, Any]  # noqa: UP006
 ByShard = Tuple[Tuple[int, int], Any]  # noqa: UP006
@@ -71,27 +70,22 @@ class Block(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Vectors of the questions of a block that are asked of one arm, float32 (q, d), and the shards to search."""
+    """The questions of a block that are asked of one arm lie encoded in a file; and the shards to search."""
 
     block: Block
     arm: int
-    vectors: NDArray[np.float32]
+    n_questions: int
     n_over_limit: int
     shards: tuple[int, ...]
 
 
-class PartFile(msgspec.Struct, frozen=True):
-    """What became of one block: `PassPart` in plain numbers, and the questions over the limit of each arm's encoder."""
+class Hits(NamedTuple):
+    """What `shard` of an arm has for a block, when asked for `n` units a question, lies in a file."""
 
-    lines: list[int]
-    ids: list[str]
-    questions: list[str]
-    left_out: list[int]
-    fates: list[dict[str, int]]
-    n_different_texts: int
-    measures: list[dict[str, list[list[float]]]]
-    misses: list[dict[str, int]]
-    over_limit: list[int]
+    block: int
+    arm: int
+    n: int
+    shard: int
 
 
 def ask_scattered(asking: QuestionPass, token_counter: str, beam_args: Sequence[str]) -> Asked:
@@ -104,7 +98,7 @@ def ask_scattered(asking: QuestionPass, token_counter: str, beam_args: Sequence[
         job = Job(str(asking.questions.path.absolute()), _places(asking), token_counter, folder)
         run_pipeline(lambda pipeline: _build(pipeline, job), chosen, _REMEDY)
         for block in _blocks(job.questions):
-            part, over_limit = _read_part(job, block)
+            part, over_limit = read_part(job.folder, block.number)
             asking.take(part)
             for measurer, n_over in zip(asking.measurers, over_limit, strict=True):
                 _published(measurer).index.outcomes["queries_over_limit"] += n_over
@@ -139,36 +133,6 @@ def _questions_of(job: Job, block: Block) -> list[NumberedQuestion]:
     return list(islice(read_questions(job.questions, block.offset, block.first_line), block.n_questions))
 
 
-def _part_name(block: Block) -> str:
-    return f"part-{block.number:09d}.msgpack"
-
-
-def _read_part(job: Job, block: Block) -> tuple[PassPart, list[int]]:
-    data = Store(job.folder).find_named(_part_name(block))
-    if data is None:
-        raise RefusedError(f"block {block.number} of the questions has no result; {_REMEDY}")
-    found = msgspec.msgpack.decode(data, type=PartFile)
-    asked = Asked(found.lines, found.ids, found.questions, found.left_out)
-    tables = [{name: np.array(rows).reshape(-1, len(METRICS)) for name, rows in arm.items()} for arm in found.measures]
-    measured = list(zip(tables, map(Counter[str], found.misses), strict=True))
-    return PassPart(
-        asked, [Counter(fates) for fates in found.fates], found.n_different_texts, measured
-    ), found.over_limit
-
-
-def _write_part(job: Job, block: Block, part: PassPart, over_limit: list[int]) -> None:
-    asked = part.asked
-    plain = PartFile(
-        asked.lines, asked.ids, asked.questions, asked.left_out,
-        [dict(fates) for fates in part.fates],
-        part.n_different_texts,
-        [{name: table.tolist() for name, table in measures.items()} for measures, _ in part.measured],
-        [dict(misses) for _, misses in part.measured],
-        over_limit,
-    )  # fmt: skip
-    Store(job.folder).write_named(_part_name(block), msgspec.msgpack.encode(plain))
-
-
 def _build(pipeline: beam.Pipeline, job: Job) -> None:
     encoded = (
         pipeline
@@ -192,9 +156,25 @@ def _build(pipeline: beam.Pipeline, job: Job) -> None:
 
 def _to_shards(keyed: Keyed, job: Job) -> Iterator[ByShard]:
     encoded = keyed[1]
-    if len(encoded.vectors):
+    if encoded.n_questions:
         for number in encoded.shards:
             yield (encoded.arm, number), encoded
+
+
+def _write_vectors(job: Job, block: int, arm: int, vectors: NDArray[np.float32]) -> None:
+    write_arrays(job.folder, _vectors_name(block, arm), {"vectors": vectors})
+
+
+def _read_vectors(job: Job, block: int, arm: int) -> NDArray[np.float32]:
+    return read_arrays(job.folder, _vectors_name(block, arm))["vectors"]
+
+
+def _vectors_name(block: int, arm: int) -> str:
+    return f"vectors-{block:09d}-{arm}.npz"
+
+
+def _hits_name(hits: Hits) -> str:
+    return f"hits-{hits.block:09d}-{hits.arm}-{hits.n}-{hits.shard}.npz"
 
 
 class _Tools:
@@ -231,7 +211,7 @@ class _Working(beam.DoFn):
 
 
 class _Encode(_Working):
-    """Blocks in; for each arm the vectors of the questions that are asked, keyed by the block's number."""
+    """Blocks in; for each arm that the questions which are asked are encoded, keyed by the block's number."""
 
     def process(self, block: Any) -> Iterator[Keyed]:
         block = Block(*block)
@@ -240,17 +220,23 @@ class _Encode(_Working):
             before = arm.index.outcomes["queries_over_limit"]
             vectors = arm.index.encode(texts) if texts else np.empty((0, 0), np.float32)
             n_over = arm.index.outcomes["queries_over_limit"] - before
-            yield block.number, Encoded(block, number, vectors, n_over, tuple(arm.shard_numbers))
+            _write_vectors(self._job, block.number, number, vectors)
+            yield block.number, Encoded(block, number, len(texts), n_over, tuple(arm.shard_numbers))
 
 
 class _Search(_Working):
-    """The vectors of many blocks for one shard in; what it has for each, keyed by the block's number."""
+    """The blocks that one shard is to be asked in; that it has been asked, keyed by the block's number."""
 
     def process(self, group: Tuple[Tuple[int, int], Iterable[Any]]) -> Iterator[Keyed]:  # noqa: UP006
         (arm, shard), blocks = group
         for encoded in blocks:
+            block = encoded.block.number
+            vectors = _read_vectors(self._job, block, arm)
             for n in self._job.arms[arm].sizes:
-                yield encoded.block.number, (arm, n, self._tools.arms[arm].search(shard, encoded.vectors, n))
+                hits = Hits(block, arm, n, shard)
+                found = self._tools.arms[arm].search(shard, vectors, n)
+                write_arrays(self._job.folder, _hits_name(hits), to_arrays(found))
+                yield block, hits
 
 
 class _Measure(_Working):
@@ -260,12 +246,13 @@ class _Measure(_Working):
         values = list(group[1])
         encoded = {value.arm: value for value in values if isinstance(value, Encoded)}
         found: dict[int, dict[int, list[Found]]] = {number: {} for number in encoded}
-        for arm, n, part in (value for value in values if not isinstance(value, Encoded)):
-            found[arm].setdefault(n, []).append(part)
+        for hits in sorted(value for value in values if isinstance(value, Hits)):
+            part = from_arrays(hits.shard, read_arrays(self._job.folder, _hits_name(hits)))
+            found[hits.arm].setdefault(hits.n, []).append(part)
         for number, arm in enumerate(self._tools.arms):
-            arm.hand_over(encoded[number].vectors, found[number])
+            arm.hand_over(_read_vectors(self._job, group[0], number), found[number])
         block, asking = encoded[0].block, self._tools.asking()
         asking.ask(_questions_of(self._job, block))
         over_limit = [encoded[number].n_over_limit for number in range(len(encoded))]
-        _write_part(self._job, block, asking.part(), over_limit)
+        write_part(self._job.folder, block.number, asking.part(), over_limit)
         yield block.number

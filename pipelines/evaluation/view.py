@@ -30,7 +30,8 @@ _QUESTION_CHARS = 34
 def show_evaluation(report: EvaluationReport, questions_file: str, n_shown: int, console: "Console") -> None:
     """What was asked, the means of each arm, the comparison, and the questions that went worst."""
     left_out = len(report.asked.left_out)
-    also = f", {left_out} left out for a lost reference" if left_out else ""
+    share = left_out / max(left_out + report.n_questions, 1)
+    also = f", {left_out:,} more ({share:.1%}) left out for a lost reference" if left_out else ""
     console.print(f"{safe(questions_file)}: {report.n_questions:,} questions{also}", style="bold", soft_wrap=True)
     for arm in report.arms:
         _show_arm(report, arm, console)

@@ -26,6 +26,7 @@ IN_PROCESS = {
     "bundle_repeat": ["--runner=FnApiRunner", "--direct_runner_bundle_repeat=1"],
     "multi_processing": ["--runner=FnApiRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=2"],
 }
+PORTABLE = [pytest.param(name, marks=pytest.mark.engine) for name in ("Prism", "Flink")]
 CHECKOUT = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 60
 ENDED = {job_api.JobState.DONE, job_api.JobState.FAILED, job_api.JobState.CANCELLED, job_api.JobState.STOPPED}

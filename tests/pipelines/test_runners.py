@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from engines import IN_PROCESS, JobServer, find_engine, worker_environment
+from engines import PORTABLE
 from mill import Mill, prose
 from obedient import answers, essay
 
@@ -19,38 +19,12 @@ from models.errors import RefusedError, SettingsError
 from models.fake_llm import FakeEndpoint, refused
 from models.fakes import HashingEncoder
 
-PORTABLE = [pytest.param(name, marks=pytest.mark.engine) for name in ("Prism", "Flink")]
 RUNNERS = ["bundle_repeat", "multi_processing", *PORTABLE]
 
 pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),  # a job's end cuts its streams
 ]
-
-
-@pytest.fixture(scope="module")
-def job_server(tmp_path_factory):
-    server = JobServer(find_engine("beam-flink-*-job-server-*.jar"), tmp_path_factory.mktemp("flink"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def on(request, monkeypatch):
-    """`on("Prism")` are the arguments that run a pipeline there; the test skips where the engine is missing."""
-    for name, value in worker_environment().items():
-        monkeypatch.setenv(name, value)
-
-    def arguments(runner: str) -> list[str]:
-        if runner in IN_PROCESS:
-            return IN_PROCESS[runner]
-        if runner == "Prism":
-            return ["--runner=PrismRunner", f"--prism_location={find_engine('prism')}"]
-        server = request.getfixturevalue("job_server")
-        request.addfinalizer(server.cancel_leftovers)
-        return server.arguments
-
-    return arguments
 
 
 class Reference:

@@ -3,13 +3,14 @@ import json
 import pytest
 
 from models.encoder import load_encoder
-from models.errors import SettingsError
+from models.errors import RefusedError, SettingsError
 from models.settings import EncoderSettings
 from models.tokenizer import load_tokenizer
 from pipelines import cli
 from pipelines.evaluation import evaluate
 from pipelines.evaluation.audit import audit, measure_limits
 from pipelines.evaluation.audit_root import audit_root
+from pipelines.evaluation.clipping import MemoryRankers
 from transforms.settings import ReadingSettings
 
 HASHING = EncoderSettings(encoder="hashing", max_input_tokens=20)
@@ -75,7 +76,9 @@ def test_a_column_that_is_not_there(chunks):
 @pytest.fixture
 def command(chunks, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "q.jsonl").write_text(json.dumps({"question": "a " * 25, "references": [{"uri": "a", "quote": "b"}]}))
+    (tmp_path / "q.jsonl").write_text(
+        json.dumps({"question": "a " * 25, "references": [{"uri": "chunks.jsonl#0", "quote": "word"}]})
+    )
     (tmp_path / "bad.bin").write_bytes(b"x")
 
     def run(*flags):
@@ -141,6 +144,48 @@ def test_answers_are_severed_clipped_outranked_or_lost(answered):
     found = audit(reading, HASHING, "doc", questions, k=1).answers
     assert found.fates == {"retrieved": 1, "severed": 1, "clipped": 1, "outranked": 1, "lost": 1}
     assert found.n_left_out == 1 and found.deployed.tolist() == [1, 0, 0, 0]
+    assert (found.n_measured, found.n_references) == (4, 5)
+
+
+def _with_lost(file, n_lost):
+    """Four questions of one reference each, and another of `n_lost` references that no document holds."""
+    lines = file.read_text().splitlines()[:4]
+    references = [{"uri": "late", "quote": f"never written {number}"} for number in range(n_lost)]
+    lines.append(json.dumps({"question": "record lent", "references": references}))
+    file.write_text("\n".join(lines))
+
+
+def test_beside_the_recall_stands_on_how_many_references_it_was_measured(answered, capsys):
+    reading, questions = answered
+    _with_lost(questions, 4)
+    settings = ["--encoder", "hashing", "--max-input-tokens", "20", "--document-column", "doc"]
+    words = ["audit", "--input", *reading.input, *settings, "--questions", str(questions)]
+    assert cli.main(words) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "over 4 questions measured on 4 of 8 references (50.0%); 1 question with a lost one left out" in text
+    assert cli.main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answers"]["measured_references"] == {"count": 4, "total": 8}
+
+
+def test_a_recall_of_the_lesser_half_of_the_references_is_refused_before_anything_is_encoded(answered, monkeypatch):
+    reading, questions = answered
+    _with_lost(questions, 5)
+    monkeypatch.setattr(MemoryRankers, "deployed", None)
+    with pytest.raises(RefusedError, match=r"4 of 9 references can be measured, as 1 of 5 .*\(first in line 5\)"):
+        audit(reading, HASHING, "doc", questions)
+
+
+def test_questions_of_another_corpus_are_refused_for_a_root_too(turned, tmp_path, capsys):
+    file = tmp_path / "q.jsonl"
+    file.write_text(json.dumps({"question": "q", "references": [{"uri": "elsewhere.md", "quote": "x"}]}))
+    assert cli.main(["audit", "--root", turned.root, "--questions", str(file)]) == 1
+    assert "0 of 1 references can be measured" in capsys.readouterr().err
+
+
+def test_a_file_without_questions_is_no_measurement(answered, tmp_path):
+    (tmp_path / "none.jsonl").write_text("\n")
+    with pytest.raises(SettingsError, match="has no questions"):
+        audit(answered[0], HASHING, "doc", tmp_path / "none.jsonl")
 
 
 def test_truncation_costs_what_reading_in_pieces_brings_back(answered):

@@ -261,6 +261,20 @@ def test_an_edit_moves_a_quote_and_loses_another(corpus, ask, policy):
         evaluate(file, input=str(corpus), policy=name, max_lost_share=0.01)
 
 
+def test_the_share_of_lost_questions_stands_in_the_head(corpus, ask, capsys):
+    lost = ("nothing?", [{"uri": "d0.txt", "quote": "never written"}])
+    file = ask(("topic0x1?", [{"uri": "d0.txt", "quote": sentence(0, 1)}]), lost, lost)
+    words = ["evaluate", "--input", str(corpus), "--questions", file, "--encoder", "hashing", "--max-lost-share"]
+    assert cli.main([*words, "0.7"]) == 0
+    assert "1 questions, 2 more (66.7%) left out for a lost reference" in " ".join(capsys.readouterr().out.split())
+
+
+def test_nothing_is_said_of_a_flag_that_could_not_help(corpus, ask):
+    file = ask(("nothing?", [{"uri": "d0.txt", "quote": "never written"}]))
+    with pytest.raises(SettingsError, match=r"1 of 1 questions lack a reference .*; correct the references$"):
+        evaluate(file, input=str(corpus), policy=None, overrides={"encoder": "hashing"}, max_lost_share=1)
+
+
 def test_a_question_lost_in_one_arm_is_left_out_of_both(turned_corpus, questions, policy):
     turned_corpus.run()
     text = turned_corpus.source / "d0.txt"

@@ -1,16 +1,21 @@
 """Evaluations and audits as pipelines are those of one process, number for number."""
 
 import json
+import pickle
+from pathlib import Path
 
 import pytest
-from engines import IN_PROCESS
-from mill import prose
+from engines import IN_PROCESS, PORTABLE
+from mill import Mill, prose
 
 from models.errors import SettingsError
 from pipelines import cli
 from pipelines.evaluation import evaluate, measuring, scattering
+from pipelines.evaluation.measuring import QUESTIONS_AT_ONCE
 
 RUNNER = ["--runner=FnApiRunner"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # as in test_runners
 
 
 @pytest.fixture
@@ -46,8 +51,6 @@ def test_a_pipeline_measures_what_one_process_does(mill, questions, small_blocks
 
 
 def test_two_roots_in_many_shards_and_processes(mill, questions, small_blocks, tmp_path):
-    from mill import Mill
-
     mill.run(window_tokens=12, shard_chars=300)
     other = Mill(tmp_path / "other", {"window_tokens": 20})
     for path in mill.source.iterdir():
@@ -58,6 +61,57 @@ def test_two_roots_in_many_shards_and_processes(mill, questions, small_blocks, t
     flags = [*IN_PROCESS["multi_processing"], f"--temp_location={tmp_path}/passing"]
     assert evaluate(questions, root=mill.root, beam_args=flags, **asked).to_json() == here
     assert not list((tmp_path / "passing").rglob("part-*"))
+
+
+@pytest.mark.parametrize("runner", PORTABLE)
+def test_every_runner_measures_the_same(mill, questions, on, runner, tmp_path):
+    """Two roots of many shards, and in more than one block; workers are other processes, or threads of this one."""
+    arguments = on(runner)
+    mill.run(window_tokens=12, shard_chars=2000)
+    other = Mill(tmp_path / "other", {"window_tokens": 20, "input": [f"{mill.source}/**"]})
+    other.run()
+    copies = Path(questions).read_text() * 60
+    Path(questions).write_text(copies)
+    asked = {"k": 3, "budget_tokens": 40, "max_lost_share": 0.2, "against": other.root}
+    here = evaluate(questions, root=mill.root, **asked).to_json()
+    assert len(here["per_question"]) == 600 > QUESTIONS_AT_ONCE
+    assert evaluate(questions, root=mill.root, beam_args=arguments, **asked).to_json() == here
+
+
+@pytest.mark.parametrize("runner", PORTABLE)
+def test_every_runner_audits_the_same(mill, on, runner, capsys):
+    arguments = on(runner)
+    write_mixed(mill)
+    words = ["--input", mill.source, *LIMIT]
+    code, here = audited(capsys, *words)
+    assert code == 0 and audited(capsys, *words, *arguments)[1].out == here.out
+    mill.run(window_tokens=20, shard_chars=500, max_failures="20%")
+    code, here = audited(capsys, "--root", mill.root)
+    assert code == 0 and audited(capsys, "--root", mill.root, *arguments)[1].out == here.out
+
+
+def test_no_vectors_go_through_a_shuffle(mill, questions, monkeypatch):
+    """All blocks of a shard share a key, and so do all shards of a block."""
+    mill.run(window_tokens=12, shard_chars=600)
+    monkeypatch.setattr(scattering, "QUESTIONS_AT_ONCE", 11)
+    Path(questions).write_text(Path(questions).read_text() * 40)
+    sizes = recorded_sizes(monkeypatch)
+    evaluate(questions, root=mill.root, k=20, budget_tokens=400, max_lost_share=0.2, beam_args=RUNNER)
+    assert len(sizes) > 40 and max(sizes) < 1000
+
+
+def recorded_sizes(monkeypatch):
+    sizes = []
+    for name in ("_Encode", "_Search"):
+        step = getattr(scattering, name)
+
+        def process(self, element, process=step.process):
+            for keyed in process(self, element):
+                sizes.append(len(pickle.dumps(keyed)))
+                yield keyed
+
+        monkeypatch.setattr(step, "process", process)
+    return sizes
 
 
 def test_policies_are_measured_in_memory(mill, questions):
@@ -83,17 +137,23 @@ def audited(capsys, *words):
     return code, capsys.readouterr()
 
 
-def test_audits_of_a_corpus_and_of_a_root_are_those_of_one_process(mill, capsys):
+LIMIT = ["--encoder", "hashing", "--max-input-tokens", 64]
+
+
+def write_mixed(mill):
     for number in range(3):
         mill.write(f"part{number % 2}/d{number}.txt", prose(f"d{number}") * (1 + 20 * number))
     rows = [{"id": n, "text": "word " * (40 * n), "of": f"book{n % 2}"} for n in range(1, 9)]
     mill.write("chunks.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     mill.write("empty.txt", " ")
     mill.write("broken.pdf", b"no pdf")
-    limit = ["--encoder", "hashing", "--max-input-tokens", 64]
+
+
+def test_audits_of_a_corpus_and_of_a_root_are_those_of_one_process(mill, capsys):
+    write_mixed(mill)
     for words in (["--input", mill.source], ["--input", mill.source / "chunks.jsonl", "--document-column", "of"]):
-        code, here = audited(capsys, *words, *limit)
-        assert code == 0 and audited(capsys, *words, *limit, *RUNNER)[1].out == here.out
+        code, here = audited(capsys, *words, *LIMIT)
+        assert code == 0 and audited(capsys, *words, *LIMIT, *RUNNER)[1].out == here.out
         assert json.loads(here.out)["total"]["n_over_limit"] > 0
     mill.run(window_tokens=20, shard_chars=500, max_failures="20%")
     code, here = audited(capsys, "--root", mill.root)
