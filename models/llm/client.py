@@ -7,11 +7,11 @@ import random
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple, Self, TypeVar
 
 import msgspec
 
-from models.errors import RefusedError
 from models.llm import wire
 from models.llm.breaker import FAILURES_IN_A_ROW, Breaker
 from models.llm.budget import Budget, Refusal, Reservation
@@ -19,8 +19,6 @@ from models.llm.connections import Fetched
 from models.llm.counting import TEMPLATE_TOKENS, CountTokens, estimated_tokens, surely_fits
 from models.llm.records import (
     BAD_RESPONSE,
-    BUDGET_USD,
-    ENDING_REASONS,
     ENDPOINT_DOWN,
     FILTERED,
     MODEL_CHANGED,
@@ -34,6 +32,7 @@ from models.llm.records import (
 )
 from models.llm.served import Served, State
 from models.llm.settings import LlmBudgetSettings, LlmSettings
+from models.llm.throttle import Throttle
 from models.llm.transport import Transport, Trouble
 from models.llm.wire import Choice, Endpoint
 
@@ -44,6 +43,9 @@ COUNTED_AHEAD = 4
 
 UNREAD_SHARE = 4
 """One result for this many slots may wait for its reader while all slots are taken."""
+
+TURNS_PER_ATTEMPT = 10
+"""Times that a request may be sent for each of `llm_attempts`, where it is one of too many and others are answered."""
 
 _MAX_BACKOFF_SECONDS = 30.0
 _MAX_TIMEOUTS = 2
@@ -91,6 +93,7 @@ class LlmClient:
             self._served.is_there, settings.llm_outage_seconds, pace.failures_in_a_row, pace.probe_seconds
         )
         self._slots = asyncio.Semaphore(settings.llm_requests_in_flight)
+        self._throttle = Throttle(settings.llm_requests_in_flight, pace.backoff_seconds)
         self._settled = asyncio.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="llm client", daemon=True)
@@ -208,26 +211,49 @@ class LlmClient:
     async def _retried(
         self, attempt_it: Callable[[int, Usage], Awaitable[T]], n_prompt: int, n_answer: int
     ) -> T | LlmFailure:
-        """What `attempt_it(attempt, wasted)` returns, tried again after Trouble for as long as that may help."""
-        wasted, n_timeouts = Usage(), 0
-        for attempt in range(1, self.settings.llm_attempts + 1):
+        """What `attempt_it(attempt, wasted)` returns, tried again after Trouble for as long as that may help.
+
+        What asks for no answer is tried at once, whoever waits.
+        """
+        wasted, n_timeouts, n_failed = Usage(), 0, 0
+        n_most = self.settings.llm_attempts * TURNS_PER_ATTEMPT
+        for attempt in range(1, n_most + 1):
             if self._served.other:
                 return LlmFailure(MODEL_CHANGED, self._served.other, wasted, 0.0, attempt - 1)
             if not await self._breaker.allows():
                 why = self._breaker.why or "no answer"
                 return LlmFailure(ENDPOINT_DOWN, why, wasted, 0.0, attempt - 1)
+            n_answered = self._throttle.n_answered
             try:
-                return await attempt_it(attempt, wasted)
+                return await (self._throttled if n_answer else _at_once)(partial(attempt_it, attempt, wasted))
             except Trouble as trouble:
                 wasted += Usage(n_prompt, 0, n_answer) if trouble.may_be_billed else Usage()
                 n_timeouts += trouble.reason == TIMED_OUT
+                # One of too many only waits for its turn, for as long as others are answered.
+                n_failed += not (trouble.is_too_much and self._throttle.n_answered > n_answered)
                 if trouble.is_lost and not await self._breaker.is_alive():
                     return LlmFailure(ENDPOINT_DOWN, trouble.detail, wasted, 0.0, attempt)
-                if trouble.is_final or attempt == self.settings.llm_attempts or n_timeouts == _MAX_TIMEOUTS:
+                is_last = n_failed == self.settings.llm_attempts or attempt == n_most
+                if trouble.is_final or is_last or n_timeouts == _MAX_TIMEOUTS:
                     self._breaker.record(trouble.is_own_fault, trouble.detail)
                     return LlmFailure(trouble.reason, trouble.detail, wasted, 0.0, attempt)
-                await asyncio.sleep(max(trouble.wait_seconds, self._backoff_seconds(attempt)))
+                await asyncio.sleep(max(trouble.wait_seconds, self._backoff_seconds(max(n_failed, 1))))
         raise AssertionError("the last attempt returns")
+
+    async def _throttled(self, attempt_it: Callable[[], Awaitable[T]]) -> T:
+        """One attempt, when it is its turn."""
+        await self._throttle.enter()
+        end = self._throttle.ended  # also where it is cancelled on its way
+        try:
+            result = await attempt_it()
+            end = self._throttle.answered
+            return result
+        except Trouble as trouble:
+            if trouble.is_too_much:
+                end = partial(self._throttle.refused, trouble.wait_seconds)
+            raise
+        finally:
+            end()
 
     async def _send(self, request: Request, n_prompt: int, attempt: int, wasted: Usage) -> Result:
         """One attempt, paid for from the budget. Raises Trouble."""
@@ -305,41 +331,5 @@ class LlmClient:
         return seconds * random.uniform(0.5, 1.0)
 
 
-def ending_failure(results: Sequence[Result]) -> LlmFailure | None:
-    """The first among `results` for which a run should end with what it has."""
-    failures = (result for result in results if isinstance(result, LlmFailure))
-    return next((failure for failure in failures if failure.reason in ENDING_REASONS), None)
-
-
-def ending_early(
-    ask: Callable[[Sequence[Request]], Sequence[Result]], settings: LlmSettings, budget: LlmBudgetSettings
-) -> Callable[[Sequence[Request]], Sequence[Result]]:
-    """`ask`, except that it raises `ending_error` where a result says that the run should end.
-
-    Without it a spent budget or a dead endpoint would look like so many bad answers, each with its fallback.
-    """
-
-    def asked(requests: Sequence[Request]) -> Sequence[Result]:
-        results = ask(requests)
-        failure = ending_failure(results)
-        if failure is not None:
-            raise ending_error(failure, settings, budget)
-        return results
-
-    return asked
-
-
-def ending_error(failure: LlmFailure, settings: LlmSettings, budget: LlmBudgetSettings) -> RefusedError:
-    """The error that ends a run, for one of `ENDING_REASONS`: one line with the value and the remedy."""
-    kept = "what was answered is kept; run again to go on from there"
-    where = f"the language model at {settings.llm_url or 'vLLM on the worker'}"
-    if failure.reason == MODEL_CHANGED:
-        return RefusedError(
-            f"{where} is not the one that this run began with: {failure.detail}; what the first one answered is kept; "
-            "serve it again, or run again with another llm_revision"
-        )
-    if failure.reason == ENDPOINT_DOWN:
-        outage = f"did not answer for {settings.llm_outage_seconds:g} s, or failed request after request"
-        return RefusedError(f"{where} {outage} ({failure.detail}); {kept}")
-    name = "budget_usd" if failure.reason == BUDGET_USD else "budget_gpu_hours"
-    return RefusedError(f"{name} = {getattr(budget, name):g} is spent; {kept}, with a higher one")
+async def _at_once(attempt_it: Callable[[], Awaitable[T]]) -> T:
+    return await attempt_it()

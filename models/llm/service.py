@@ -12,8 +12,9 @@ from typing import Any, Self
 
 from models.errors import SettingsError
 from models.llm.budget import Budget
-from models.llm.client import LlmClient, ending_error
+from models.llm.client import LlmClient
 from models.llm.counting import load_counter
+from models.llm.ending import ending_error
 from models.llm.identity import endpoint_identity, files_identity, find_endpoint, resolve_llm
 from models.llm.records import MODEL_CHANGED, LlmFailure, Request, Result
 from models.llm.server import ServerPlan, SharedServer, served_name, vllm_plan

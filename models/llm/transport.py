@@ -14,6 +14,7 @@ from models.llm.wire import Endpoint
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 _PROBE_SECONDS = 5.0
+_TOO_MANY = frozenset({429, 503, 529})
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 # What one prompt can lead to. All else lies in the key, the address, the model's name or an account without money.
 _FAULTS_OF_PROMPTS = frozenset({400, 413, 414, 422, 431})
@@ -23,7 +24,7 @@ class Trouble(Exception):
     """An attempt without an answer. `reason` is the failure's if no other attempt does better.
 
     `is_final`: another attempt would fare no better. `is_lost`: the endpoint may be gone. `may_be_billed`: it may have
-    worked on the request. `is_own_fault`: the request is wrong, not the endpoint.
+    worked on the request. `is_own_fault`: the request is wrong, not the endpoint. `is_too_much`: it is one of too many.
     """
 
     def __init__(
@@ -36,11 +37,13 @@ class Trouble(Exception):
         is_lost: bool = False,
         may_be_billed: bool = False,
         is_own_fault: bool = False,
+        is_too_much: bool = False,
     ) -> None:
         super().__init__(detail)
         self.reason, self.detail, self.wait_seconds = reason, detail, wait_seconds
         self.is_final, self.is_lost = is_final, is_lost
         self.may_be_billed, self.is_own_fault = may_be_billed, is_own_fault
+        self.is_too_much = is_too_much
 
 
 class Transport:
@@ -102,7 +105,8 @@ def _refusal(fetched: Fetched, key: str) -> Trouble:
     detail = f"status {status}: {wire.error_detail(fetched.data, key)}"
     if status in _RETRIED_STATUSES or status >= 500:
         wait_seconds = wire.retry_after_seconds(fetched.headers)
-        return Trouble(UNAVAILABLE, detail, wait_seconds=wait_seconds, is_lost=status in (502, 504))
+        is_lost, is_too_much = status in (502, 504), status in _TOO_MANY
+        return Trouble(UNAVAILABLE, detail, wait_seconds=wait_seconds, is_lost=is_lost, is_too_much=is_too_much)
     if status < 300:
         return Trouble(BAD_RESPONSE, detail, may_be_billed=True)
     if status not in _FAULTS_OF_PROMPTS:

@@ -82,7 +82,8 @@ def make_asking(
 
     `spending` is told what the stored answers do not say: tokens of requests that failed for good, and device time.
     """
-    from models.llm.client import ending_early, n_held_back
+    from models.llm.client import n_held_back
+    from models.llm.ending import ending_early
     from models.llm.service import LlmService
     from transforms.answers import AnswerStore, StoredAsking
 

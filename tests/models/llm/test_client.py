@@ -6,6 +6,7 @@ import re
 import signal
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 from asking import HASTY, ask_for, client_of
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from models.errors import RefusedError
 from models.fake_llm import FakeEndpoint, Reply, cut_connection, in_turn, refused
 from models.llm.budget import Budget
-from models.llm.client import COUNTED_AHEAD, Pace, ending_early, ending_error, ending_failure
+from models.llm.client import COUNTED_AHEAD, Pace
+from models.llm.ending import ending_early, ending_error, ending_failure
 from models.llm.records import Answer, LlmFailure, Usage
 from models.llm.settings import LlmBudgetSettings, LlmSettings
 
@@ -186,17 +188,52 @@ def test_the_endpoint_gets_its_key(serve):
 
 
 def test_retry_after_is_waited_for(serve, monkeypatch):
-    waits = []
+    waits, now = [], [0.0]
     real = __import__("asyncio").sleep
 
     async def sleep(seconds):
         waits.append(seconds)
+        now[0] += seconds
         await real(0)
 
     monkeypatch.setattr("models.llm.client.asyncio.sleep", sleep)
     _, client = serve(in_turn([refused(429, retry_after="7"), refused(429, retry_after="nonsense")], then="yes"))
+    client._throttle._clock = lambda: now[0]
     assert client.ask([ask_for("?")])[0].text == "yes"
-    assert waits[0] == 7.0 and waits[1] < 1
+    assert waits[0] == 7.0 and sum(waits) < 8
+
+
+def test_an_endpoint_that_takes_two_at_a_time_answers_all_whoever_asks():
+    under_way, lock = [0], threading.Lock()
+
+    def script(prompt):
+        with lock:
+            under_way[0] += 1
+            is_too_much = under_way[0] > 2
+        time.sleep(0.002)
+        with lock:
+            under_way[0] -= 1
+        return refused(429) if is_too_much else "yes"
+
+    with FakeEndpoint(script) as fake, ExitStack() as stack:
+        clients = [stack.enter_context(client_of(fake, llm_requests_in_flight=16)) for _ in range(3)]
+        asked = [ask_for(f"{number}") for number in range(30)]
+        results = [None] * 3
+        threads = [
+            threading.Thread(target=lambda at: results.__setitem__(at, clients[at].ask(asked)), args=(at,))
+            for at in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [{type(result) for result in part} for part in results] == [{Answer}] * 3
+        assert all(result.wasted == Usage() for part in results for result in part)
+
+
+def test_an_endpoint_that_only_says_too_many_is_asked_no_oftener_than_any(serve):
+    fake, client = serve(refused(429))
+    assert client.ask([ask_for("?")])[0].n_attempts == fake.n_requests == 6
 
 
 def test_an_endpoint_dead_from_the_start_ends_everything_early(serve):
