@@ -253,6 +253,32 @@ def test_without_a_dry_run_the_formulas_stand_beside(mill, run):
     assert "planned" not in json.loads(run(*words)[1])
 
 
+def test_what_is_read_to_find_cuts_is_planned_and_measured_alike(mill, run, tmp_path):
+    facts = (f"Mill {n} of the old town can grind all the rye or oats of {n} men in one day." for n in range(300))
+    mill.write("a.txt", " ".join(facts))
+    words = ["ingest", "--input", mill.source, "--encoder", "hashing", "--window-tokens", "60", "--json"]
+
+    def beside(name, *more):
+        answer = json.loads(run(*words, "--output", tmp_path / name, *more)[1])
+        tokens = answer["planned"]["encoder_tokens"]
+        assert tokens["measured"] == answer["tokens"]["encoded"] + answer["tokens"]["detected"]
+        return tokens["planned"], tokens["measured"]
+
+    once, windows = beside("mean", "--chunker", "semantic"), beside("text", "--chunker", "semantic", *WINDOWS)
+    for planned, measured in (once, windows):
+        assert planned == pytest.approx(measured, rel=0.3)
+    assert windows[0] > 1.6 * once[0]
+    with FakeEndpoint(answers) as endpoint:
+        pic = ["--chunker", "pic", "--llm-url", endpoint.url, "--llm-revision", "1"]
+        plan = tmp_path / "plan.json"
+        plan.write_text(run(*words, "--output", tmp_path / "pic", *pic, "--dry-run")[1])
+        planned, measured = beside("pic", *pic, "--planned", plan)
+    assert planned == pytest.approx(measured, rel=0.2)
+
+
+WINDOWS = ("--detection-windows", "text", "--neighbour-sentences", "2")
+
+
 def test_an_encoder_of_stated_facts_runs_nothing(mill, tmp_path):
     mill.write("a.md", "some words")
     prices = tmp_path / "prices.toml"
