@@ -79,14 +79,15 @@ class Unanswered:
         asking = self._asking
         if not self.n_requests:
             return None
-        written = self._answer_tokens()
+        written, is_exact = self._answer_tokens(), asking.counts_exactly
+        counted = "" if is_exact else "; a token taken for 3 bytes, since llm_tokenizer names none to count with"
         return LlmCalls(
             self.n_requests,
             sum(asking.input_tokens.values()),
             sum(written[stage] * n for stage, n in asking.n_requests.items()),
-            "the requests themselves, stored ones left out; a second round would come on top",
+            f"the requests themselves, stored ones left out; a second round would come on top{counted}",
             "answers of assumed length, stored ones left out",
-            input_mark="measured",
+            input_mark="measured" if is_exact else "assumed",
         )
 
     def all_calls(self) -> LlmCalls | None:

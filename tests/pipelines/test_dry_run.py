@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import tokenizers
 from mill import prose
 
 from models.errors import SettingsError
@@ -191,8 +192,16 @@ def test_a_chunker_that_encodes_is_not_tried(mill):
         trial(mill, chunker="semantic")
 
 
+def word_tokenizer(folder):
+    """The path of a tokenizer with a token for each word."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0}, unk_token="?"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return str(folder / "tokenizer.json")
+
+
 @pytest.mark.parametrize("name", ["propositions", "context", "summary"])
-def test_rewriting_is_priced_for_what_has_no_stored_answer(mill, name):
+def test_rewriting_is_priced_for_what_has_no_stored_answer(mill, name, tmp_path):
     with FakeEndpoint(answers) as endpoint:
         asked = {"rewrite": name, "llm_url": endpoint.url, "llm_revision": "1", "window_tokens": 24}
         mill.settings = {key: str(value) for key, value in asked.items()}
@@ -206,7 +215,9 @@ def test_rewriting_is_priced_for_what_has_no_stored_answer(mill, name):
             key: figure.value for key, figure in dry.policies[1].figures.items() if key in first
         }
         assert first["llm_input_tokens"] > 0 and first["llm_output_tokens"] > 0
-        assert dry.policies[0].figures["llm_input_tokens"].mark == "measured"
+        assert dry.policies[0].figures["llm_input_tokens"].mark == "assumed"  # nothing to count tokens with
+        exact = trial(mill, **asked, llm_tokenizer=word_tokenizer(tmp_path)).policies[0].figures["llm_input_tokens"]
+        assert exact.mark == "measured" and 0 < exact.value < first["llm_input_tokens"]
 
         mill.run()
         assert endpoint.n_requests == 2

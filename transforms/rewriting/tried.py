@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from models.llm.records import LlmFailure, Request, Result
 from transforms.answers import AnswerStore, answer_key
-from transforms.rewriting.asking import Asking, AskingPlan, make_asking
+from transforms.rewriting.asking import Asking, AskingPlan, counts_exactly, make_asking
 from transforms.store.files import Store
 
 NOT_ASKED = "not_asked"
@@ -19,7 +19,8 @@ class TriedAsking:
     """Takes the place of a run's `Asking`, and sends nothing.
 
     `n_requests` counts, by stage, the different requests that have no stored answer, `input_tokens` their messages by
-    the model's own counter (without what a chat template adds), and `owners` names the contents that they are for.
+    the counter that windows are planned with (without what a chat template adds), and `owners` names the contents that
+    they are for. `counts_exactly` says that the counter is the model's own tokenizer.
     `stored` has the prompt and answer tokens of the stored answers that were found.
 
     :param gives_answers: False has every request go without an answer, so that nothing is done with one.
@@ -32,6 +33,7 @@ class TriedAsking:
         self.stored: Counter[str] = Counter()
         self._plan, self._answers, self._gives = plan, AnswerStore(store), gives_answers
         self._counter = make_asking(plan).count_tokens
+        self.counts_exactly = counts_exactly(plan.llm)
         self._seen: set[str] = set()
 
     @property
