@@ -187,9 +187,48 @@ def test_a_mistake_is_one_line(mill, run, words, part):
     assert (code, out) == (2, "") and err.count("\n") == 1 and part in err
 
 
-def test_a_chunker_that_encodes_is_not_tried(mill):
-    with pytest.raises(SettingsError, match="plan --sample"):
-        trial(mill, chunker="semantic")
+@pytest.mark.parametrize("chosen", [{}, {"detection_windows": "text", "neighbour_sentences": 2}])
+def test_what_semantic_cuts_read_is_counted_and_their_units_are_assumed(mill, chosen):
+    chosen = {"chunker": "semantic", "accept_recipe_change": True, **chosen}
+    for name in "ab":
+        mill.write(f"{name}.txt", " ".join(f"The mill {n} of {name} grinds {n} sacks of rye." for n in range(40)))
+    mill.write("one.txt", "A single sentence is one unit, whatever an encoder says.")
+    dry, report = trial(mill, **chosen), mill.run(**chosen)
+    assert dry.documents["indexed"] == report.documents["indexed"] == 3 and dry.refusal == ""
+    assert figures(dry)["encoder_tokens"] == report.tokens["encoded"] + report.tokens["detected"]
+    assert figures(dry)["content_tokens"] == figures(dry)["encoder_tokens"]
+    assert dry.units["encoded"] == pytest.approx(report.units["encoded"], rel=0.6)
+    assert {name for name, n in dry.outcomes.items() if n != report.outcomes.get(name)} == set()
+    kinds = {name: figure.mark for name, figure in dry.policies[0].figures.items()}
+    assert (kinds["units"], kinds["content_tokens"]) == ("assumed", "measured")
+    again = trial(mill, **chosen)
+    assert figures(again)["encoder_tokens"] == 0 and again.units["total"] == report.units["total"]
+    mill.write("b.txt", "A new text. It has two sentences.")
+    dry, report = trial(mill, **chosen), mill.run(**chosen)
+    assert figures(dry)["encoder_tokens"] == report.tokens["encoded"] + report.tokens["detected"] > 0
+
+
+def test_pic_is_counted_by_stored_summaries_and_real_questions(mill, tmp_path):
+    for name in "ab":
+        mill.write(f"{name}.txt", " ".join(f"The mill {n} of {name} grinds {n} sacks of rye." for n in range(40)))
+    log = tmp_path / "log.csv"
+    log.write_text(f"{mill.source}/a.txt,how much rye is ground\n/elsewhere.txt,and who asks\n")
+    with FakeEndpoint(answers) as endpoint:
+        asked = {"chunker": "pic", "llm_url": endpoint.url, "llm_revision": "1", "pic_min_chars": 100}
+        asked |= {"query_log": str(log), "accept_recipe_change": True}
+        dry = trial(mill, **asked)
+        assert (dry.outcomes["anchored_on_questions"], dry.outcomes["llm_requests"], endpoint.n_requests) == (1, 1, 0)
+        report = mill.run(**asked)
+        measured = report.tokens["encoded"] + report.tokens["detected"]
+        assert figures(dry)["encoder_tokens"] == pytest.approx(measured, rel=0.2) and endpoint.n_requests == 1
+        # Another window is another recipe: all is cut again, with the summary that is stored.
+        dry = trial(mill, **asked | {"window_tokens": 30})
+        assert dry.outcomes["stored_llm_answers"] == 1 and "llm_requests" not in dry.outcomes
+        report = mill.run(**asked | {"window_tokens": 30})
+        assert {name for name, n in dry.outcomes.items() if n != report.outcomes.get(name)} <= {"stored_llm_answers"}
+        assert report.tokens["detected"] == 2 * 40 * 11 + 5 + 9
+        assert figures(dry)["encoder_tokens"] == report.tokens["cut"] + report.tokens["detected"]
+        assert endpoint.n_requests == 1
 
 
 def word_tokenizer(folder):
