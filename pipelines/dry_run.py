@@ -22,13 +22,11 @@ from pipelines.run_context import make_context
 from pipelines.run_plan import check_recipes, find_changes, touched_shards
 from transforms.addresses import with_addresses
 from transforms.changes import Changes, read_items
-from transforms.chunking import ASKING
 from transforms.contents import document_counts, load_contents, plan_shard, read_content_changes, write_content_changes
 from transforms.context import RunContext, open_store
 from transforms.cutters import cutter_for
 from transforms.documents import load_documents, merged, resolve
 from transforms.guards import add_up, count_documents, refusal
-from transforms.planning.corpus import CUTTERS
 from transforms.planning.costs import PolicyFigures, Pricing
 from transforms.reading import read_gone, read_item
 from transforms.records import GuardCount, LeftoverVectors, Record, TouchShard, WorkItem
@@ -43,9 +41,6 @@ from transforms.unanswered import Unanswered
 from transforms.work import CHARS_PER_TOKEN, WorkPacker
 
 DOCUMENTS = ("listed", "indexed", "unchanged", "empty", "failed", "deleted")
-TRIED = ("auto", *CUTTERS, *ASKING)
-"""Chunkers that a dry run tries. The others have an encoder find their cuts, and a dry run encodes nothing."""
-
 Grouped = dict[int, list[Record]]
 
 
@@ -93,16 +88,6 @@ def dry_run(settings: Settings, root: str, prices_file: str | None = None, turno
 
 
 def _facts(settings: Settings, prices: Prices) -> EncoderFacts:
-    if settings.chunking.chunker not in TRIED:
-        raise SettingsError(
-            f"chunker = {settings.chunking.chunker!a} has an encoder find its cuts, and a dry run encodes nothing; "
-            "`corpusmill plan --sample` estimates it"
-        )
-    if settings.chunking.chunker == "pic" and settings.pic.query_log:
-        raise SettingsError(
-            f"query_log = {settings.pic.query_log!a} has questions encoded to find cuts, and a dry run encodes "
-            "nothing; leave it out to foretell the rest of the run"
-        )
     facts = encoder_facts(settings.encoder, prices.encoder)
     if facts.is_stated:
         raise SettingsError("a run reads its encoder from its files; leave its sizes out of --prices")
@@ -155,12 +140,9 @@ class _Trial:
         self._counts: list[GuardCount] = []
         self._outcomes: Counter[str] = Counter(listed=context.n_unchanged, unchanged=context.n_unchanged)
         self._tokenizer = load_tokenizer(context.encoder)
-        asking, unanswered = None, None
-        if context.asking is not None:
-            # A summary would have PIC encode; without one nothing is.
-            tried = TriedAsking(context.asking, context.store, gives_answers=context.chunking.chunker != "pic")
-            asking, unanswered = tried.asking, Unanswered(context, tried, facts, assumed)
-        self._cutter = cutter_for(context, self._tokenizer, asking)
+        tried = TriedAsking(context.asking, context.store) if context.asking is not None else None
+        unanswered = Unanswered(context, tried, facts, assumed)
+        self._cutter = cutter_for(context, self._tokenizer, tried.asking if tried else None, unanswered.load)
         self.tally = DryTally(context, self._tokenizer, facts, unanswered)
         self.refusal = ""
 

@@ -41,7 +41,10 @@ def explanation_json(key: str | None, explanation: "Explanation") -> dict[str, A
 
 
 def show_explanation(text: str, explanation: "Explanation", console: "Console") -> None:
-    """A line for each sentence: its score to the next one as a bar with the threshold in it; a rule for each cut."""
+    """A line for each sentence: its score as a bar with the threshold in it; a rule for each cut.
+
+    Bars begin at 0, or at the lowest score where one is below, as of gradients and similarities.
+    """
     n_cuts = sum(row.is_cut for row in explanation.sentences)
     console.print(
         f"{n_of(len(explanation.sentences), 'sentence')}, {n_of(n_cuts, 'cut')}: {safe(_rule(explanation))}",
@@ -83,15 +86,17 @@ def bar(share: float, mark: float | None = None, n_cells: int = BAR_CELLS) -> st
 
 def _lines(text: str, explanation: "Explanation") -> Iterator[tuple[str, str]]:
     scores = [row.score for row in explanation.sentences if row.score is not None]
-    top = max([*scores, explanation.threshold or 0.0], default=0.0) or 1.0
-    mark = None if explanation.threshold is None else explanation.threshold / top
+    known = [*scores, 0.0, *(() if explanation.threshold is None else (explanation.threshold,))]
+    low, width = min(known), (max(known) - min(known)) or 1.0
+    mark = None if explanation.threshold is None else (explanation.threshold - low) / width
     for number, row in enumerate(explanation.sentences, start=1):
-        yield _line(number, text, row, top, mark), "bold" if row.is_cut else ""
+        share = None if row.score is None else (row.score - low) / width
+        yield _line(number, text, row, share, mark), "bold" if row.is_cut else ""
         if row.is_cut:
             yield "-" * 78, "cyan"
 
 
-def _line(number: int, text: str, row: "Sentence", top: float, mark: float | None) -> str:
-    score = " " * (BAR_CELLS + 8) if row.score is None else f"{row.score:7.4f} {bar(row.score / top, mark)}"
+def _line(number: int, text: str, row: "Sentence", share: float | None, mark: float | None) -> str:
+    score = " " * (BAR_CELLS + 8) if share is None else f"{row.score:7.4f} {bar(share, mark)}"
     score += f" {row.label:4}" if row.label else ""
     return f"{number:5} {score}  {snippet(text[row.start : row.end], _SNIPPET_CHARS)}".rstrip()

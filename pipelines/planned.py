@@ -42,7 +42,10 @@ class _DryRun(msgspec.Struct):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """What was foretold of a run. `source` says in words by what, and what it rests on."""
+    """What was foretold of a run. `source` says in words by what, and what it rests on.
+
+    Encoder tokens are those of units and those read to find cuts.
+    """
 
     units: float
     encoder_tokens: float
@@ -53,7 +56,7 @@ class Planned(msgspec.Struct, frozen=True):
         """Each foretold count with what the run measured, and `source`."""
         measured: Mapping[str, float] = {
             "units": report.units["encoded"],
-            "encoder_tokens": report.tokens["encoded"],
+            "encoder_tokens": report.tokens["encoded"] + report.tokens["detected"],
             "flop": report.flops,
         }
         pairs = {name: {"planned": getattr(self, name), "measured": value} for name, value in measured.items()}
@@ -87,8 +90,8 @@ def planned_by_counts(settings: Settings, ahead: WorkAhead) -> Planned | None:
     """
     if not ahead.work_contents or settings.rewriting.rewrite != "none":
         return None
-    policy = POLICY_OF[settings.chunking.chunker]
-    prices = Prices()
+    policy, prices = _policy(settings), Prices()
+    assumed = prices.assumptions.model_copy(update={"neighbours_each_side": settings.semantic.neighbour_sentences})
     try:
         facts = encoder_facts(settings.encoder, prices.encoder)
         windows = planned_windows(settings, facts)
@@ -97,12 +100,18 @@ def planned_by_counts(settings: Settings, ahead: WorkAhead) -> Planned | None:
     n_texts = ahead.work_contents
     texts = "1 text" if n_texts == 1 else f"{n_texts:,} texts"
     source = f"{policy} formula, {texts} of {ahead.work_chars:,} characters"
-    passes = passes_from_lengths(_even_lengths(ahead), windows, facts, prices.assumptions, source)
-    work = POLICIES[policy](passes, facts, prices.assumptions)
-    n_tokens = sum(part.tokens for part in work.indexed)
-    # The run's FLOP have those of its own language model in them, whose size a plan does not know.
-    flop = None if work.llm else 2 * facts.parameters * work.total("tokens")
-    return Planned(work.n_units, n_tokens, flop, source)
+    passes = passes_from_lengths(_even_lengths(ahead), windows, facts, assumed, source)
+    work = POLICIES[policy](passes, facts, assumed)
+    n_tokens = work.total("tokens")
+    # The run's FLOP have those of models in them, whose sizes a plan does not know.
+    is_known = not work.llm and (not work.detection or settings.semantic.detection_encoder is None)
+    return Planned(work.n_units, n_tokens, 2 * facts.parameters * n_tokens if is_known else None, source)
+
+
+def _policy(settings: Settings) -> str:
+    chunker = settings.chunking.chunker
+    reads_windows = chunker == "semantic" and settings.semantic.detection_windows == "text"
+    return "semantic, windows" if reads_windows else POLICY_OF[chunker]
 
 
 def _even_lengths(ahead: WorkAhead) -> Lengths:

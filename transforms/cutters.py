@@ -1,7 +1,10 @@
 """The cutter of a run, with the tokenizer and the language model that its settings ask for."""
 
+from collections.abc import Callable
 from functools import partial
 
+from models.encoder import Encoder, load_encoder
+from models.settings import EncoderSettings
 from models.tokenizer import Tokenizer, load_tokenizer
 from transforms.chunking import Cutter, Questioning, make_cutter, make_detection
 from transforms.context import RunContext
@@ -17,10 +20,15 @@ class CuttingTools:
         self.cutter: Cutter = cutter_for(context, self.tokenizer)
 
 
-def cutter_for(context: RunContext, tokenizer: Tokenizer, asking: Asking | None = None) -> Cutter:
-    """The cutter that the run's settings ask for; `asking` takes the place of the run's own."""
+def cutter_for(
+    context: RunContext,
+    tokenizer: Tokenizer,
+    asking: Asking | None = None,
+    load: Callable[[EncoderSettings], Encoder] = load_encoder,
+) -> Cutter:
+    """The cutter that the run's settings ask for; `asking` takes the place of the run's own, `load` of its encoder."""
     tell = partial(context.spending.add, DETECTED)
-    detection, questioning = make_detection(context.semantic, context.encoder, tell), None
+    detection, questioning = make_detection(context.semantic, context.encoder, tell, load), None
     if context.asking is not None:
         asking = asking or make_asking(context.asking, context.store, context.run, context.spending)
         questioning = Questioning(asking, context.pic, context.boundaries, context.rewriting)

@@ -29,7 +29,7 @@ _OF_THE_WHOLE = ("flat_bytes", "hnsw_bytes", "ivfpq_bytes", "usd_per_week")
 class DryTally:
     """Adds up the units of one run as a run would encode them: each distinct text of an encoder call once.
 
-    `unanswered` takes the contents for which a language model would have to be asked; None where none is.
+    `unanswered` takes the contents whose cuts only a model can tell; None where there are none.
     """
 
     def __init__(
@@ -138,11 +138,13 @@ class DryTally:
 
 
 def _without_unasked(outcomes: Mapping[str, int]) -> Counter[str]:
-    """Outcomes less what came of nobody being asked: a run would ask."""
+    """Outcomes less what came of nobody being asked and nothing encoded: a run would do both."""
     kept = Counter(outcomes)
     for name in [name for name in outcomes if name.endswith(f".{NOT_ASKED}")]:
         kept[name.removesuffix(f".{NOT_ASKED}")] -= kept.pop(name)
         kept.pop("unsummarised_documents", None)
+    for name in ("no_separation", "zero_anchors"):  # nothing was encoded
+        kept.pop(name, None)
     return +kept
 
 

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import tokenizers
 from mill import prose
 
 from models.errors import SettingsError
@@ -186,13 +187,60 @@ def test_a_mistake_is_one_line(mill, run, words, part):
     assert (code, out) == (2, "") and err.count("\n") == 1 and part in err
 
 
-def test_a_chunker_that_encodes_is_not_tried(mill):
-    with pytest.raises(SettingsError, match="plan --sample"):
-        trial(mill, chunker="semantic")
+@pytest.mark.parametrize("chosen", [{}, {"detection_windows": "text", "neighbour_sentences": 2}])
+def test_what_semantic_cuts_read_is_counted_and_their_units_are_assumed(mill, chosen):
+    chosen = {"chunker": "semantic", "accept_recipe_change": True, **chosen}
+    for name in "ab":
+        mill.write(f"{name}.txt", " ".join(f"The mill {n} of {name} grinds {n} sacks of rye." for n in range(40)))
+    mill.write("one.txt", "A single sentence is one unit, whatever an encoder says.")
+    dry, report = trial(mill, **chosen), mill.run(**chosen)
+    assert dry.documents["indexed"] == report.documents["indexed"] == 3 and dry.refusal == ""
+    assert figures(dry)["encoder_tokens"] == report.tokens["encoded"] + report.tokens["detected"]
+    assert figures(dry)["content_tokens"] == figures(dry)["encoder_tokens"]
+    assert dry.units["encoded"] == pytest.approx(report.units["encoded"], rel=0.6)
+    assert {name for name, n in dry.outcomes.items() if n != report.outcomes.get(name)} == set()
+    kinds = {name: figure.mark for name, figure in dry.policies[0].figures.items()}
+    assert (kinds["units"], kinds["content_tokens"]) == ("assumed", "measured")
+    again = trial(mill, **chosen)
+    assert figures(again)["encoder_tokens"] == 0 and again.units["total"] == report.units["total"]
+    mill.write("b.txt", "A new text. It has two sentences.")
+    dry, report = trial(mill, **chosen), mill.run(**chosen)
+    assert figures(dry)["encoder_tokens"] == report.tokens["encoded"] + report.tokens["detected"] > 0
+
+
+def test_pic_is_counted_by_stored_summaries_and_real_questions(mill, tmp_path):
+    for name in "ab":
+        mill.write(f"{name}.txt", " ".join(f"The mill {n} of {name} grinds {n} sacks of rye." for n in range(40)))
+    log = tmp_path / "log.csv"
+    log.write_text(f"{mill.source}/a.txt,how much rye is ground\n/elsewhere.txt,and who asks\n")
+    with FakeEndpoint(answers) as endpoint:
+        asked = {"chunker": "pic", "llm_url": endpoint.url, "llm_revision": "1", "pic_min_chars": 100}
+        asked |= {"query_log": str(log), "accept_recipe_change": True}
+        dry = trial(mill, **asked)
+        assert (dry.outcomes["anchored_on_questions"], dry.outcomes["llm_requests"], endpoint.n_requests) == (1, 1, 0)
+        report = mill.run(**asked)
+        measured = report.tokens["encoded"] + report.tokens["detected"]
+        assert figures(dry)["encoder_tokens"] == pytest.approx(measured, rel=0.2) and endpoint.n_requests == 1
+        # Another window is another recipe: all is cut again, with the summary that is stored.
+        dry = trial(mill, **asked | {"window_tokens": 30})
+        assert dry.outcomes["stored_llm_answers"] == 1 and "llm_requests" not in dry.outcomes
+        report = mill.run(**asked | {"window_tokens": 30})
+        assert {name for name, n in dry.outcomes.items() if n != report.outcomes.get(name)} <= {"stored_llm_answers"}
+        assert report.tokens["detected"] == 2 * 40 * 11 + 5 + 9
+        assert figures(dry)["encoder_tokens"] == report.tokens["cut"] + report.tokens["detected"]
+        assert endpoint.n_requests == 1
+
+
+def word_tokenizer(folder):
+    """The path of a tokenizer with a token for each word."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0}, unk_token="?"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return str(folder / "tokenizer.json")
 
 
 @pytest.mark.parametrize("name", ["propositions", "context", "summary"])
-def test_rewriting_is_priced_for_what_has_no_stored_answer(mill, name):
+def test_rewriting_is_priced_for_what_has_no_stored_answer(mill, name, tmp_path):
     with FakeEndpoint(answers) as endpoint:
         asked = {"rewrite": name, "llm_url": endpoint.url, "llm_revision": "1", "window_tokens": 24}
         mill.settings = {key: str(value) for key, value in asked.items()}
@@ -206,7 +254,9 @@ def test_rewriting_is_priced_for_what_has_no_stored_answer(mill, name):
             key: figure.value for key, figure in dry.policies[1].figures.items() if key in first
         }
         assert first["llm_input_tokens"] > 0 and first["llm_output_tokens"] > 0
-        assert dry.policies[0].figures["llm_input_tokens"].mark == "measured"
+        assert dry.policies[0].figures["llm_input_tokens"].mark == "assumed"  # nothing to count tokens with
+        exact = trial(mill, **asked, llm_tokenizer=word_tokenizer(tmp_path)).policies[0].figures["llm_input_tokens"]
+        assert exact.mark == "measured" and 0 < exact.value < first["llm_input_tokens"]
 
         mill.run()
         assert endpoint.n_requests == 2
@@ -251,6 +301,32 @@ def test_without_a_dry_run_the_formulas_stand_beside(mill, run):
     assert planned["units"]["measured"] == answer["units"]["encoded"] and "1 text of" in planned["source"]
     assert planned["units"]["planned"] == pytest.approx(answer["units"]["encoded"], rel=1)
     assert "planned" not in json.loads(run(*words)[1])
+
+
+def test_what_is_read_to_find_cuts_is_planned_and_measured_alike(mill, run, tmp_path):
+    facts = (f"Mill {n} of the old town can grind all the rye or oats of {n} men in one day." for n in range(300))
+    mill.write("a.txt", " ".join(facts))
+    words = ["ingest", "--input", mill.source, "--encoder", "hashing", "--window-tokens", "60", "--json"]
+
+    def beside(name, *more):
+        answer = json.loads(run(*words, "--output", tmp_path / name, *more)[1])
+        tokens = answer["planned"]["encoder_tokens"]
+        assert tokens["measured"] == answer["tokens"]["encoded"] + answer["tokens"]["detected"]
+        return tokens["planned"], tokens["measured"]
+
+    once, windows = beside("mean", "--chunker", "semantic"), beside("text", "--chunker", "semantic", *WINDOWS)
+    for planned, measured in (once, windows):
+        assert planned == pytest.approx(measured, rel=0.3)
+    assert windows[0] > 1.6 * once[0]
+    with FakeEndpoint(answers) as endpoint:
+        pic = ["--chunker", "pic", "--llm-url", endpoint.url, "--llm-revision", "1"]
+        plan = tmp_path / "plan.json"
+        plan.write_text(run(*words, "--output", tmp_path / "pic", *pic, "--dry-run")[1])
+        planned, measured = beside("pic", *pic, "--planned", plan)
+    assert planned == pytest.approx(measured, rel=0.2)
+
+
+WINDOWS = ("--detection-windows", "text", "--neighbour-sentences", "2")
 
 
 def test_an_encoder_of_stated_facts_runs_nothing(mill, tmp_path):

@@ -10,8 +10,9 @@ from models.encoder import encoder_identity
 from models.settings import EncoderSettings
 from pipelines.chunk_view import cut_file
 from pipelines.config import load_settings
-from pipelines.explain_view import bar
+from pipelines.explain_view import bar, show_explanation
 from pipelines.output import make_console
+from transforms.chunkers.explaining import Explanation, Sentence
 
 CATS = " ".join(f"The cat number {n} slept on the warm window sill beside the cat food." for n in range(5))
 BANKS = " ".join(f"The central bank raised interest rates by {n} points and markets fell." for n in range(5))
@@ -107,6 +108,17 @@ def test_a_document_with_nothing_to_tell_apart_is_explained_too(tmp_path):
     stream = io.StringIO()
     explained(tmp_path, "Only one sentence.").show(make_console(stream))
     assert "1 sentence, 0 cuts: nothing to tell apart" in stream.getvalue()
+
+
+@pytest.mark.parametrize("scores", [(-0.1, -0.4, -0.2), (0.3, -0.3, 0.1), (0.2, 0.5, 0.9)])
+def test_a_longer_bar_is_a_higher_score_whatever_its_sign(scores):
+    rows = tuple(Sentence(number, number + 1, 1, score, False) for number, score in enumerate(scores))
+    stream = io.StringIO()
+    show_explanation("abc", Explanation("pic", "similarity", sum(scores) / 3, rows, "b"), make_console(stream))
+    # A bar is cells, of which the last may be a part; the mark of the threshold stands in place of one.
+    bars = [line[14:34].rstrip().replace("┆", " ").rstrip() for line in stream.getvalue().splitlines()[2:]]
+    by_score = [len(shown) for _, shown in sorted(zip(scores, bars, strict=True))]
+    assert by_score == sorted(by_score) and by_score[0] < by_score[-1]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from models.encoder import Encoder, load_encoder
 from models.errors import SettingsError
 from models.settings import EncoderSettings
 from models.text_files import read_text
@@ -32,10 +33,16 @@ class Detection:
 
 
 def make_detection(
-    settings: SemanticSettings, embedder: EncoderSettings, tell: Callable[[int], None] = lambda n_tokens: None
+    settings: SemanticSettings,
+    embedder: EncoderSettings,
+    tell: Callable[[int], None] = lambda n_tokens: None,
+    load: Callable[[EncoderSettings], Encoder] = load_encoder,
 ) -> Detection:
-    """Detection as `settings` ask for it. Loads nothing: that waits for the first text. `tell` is as for `Detector`."""
-    return Detection(settings, Detector(detection_encoder(settings, embedder), tell=tell))
+    """Detection as `settings` ask for it; `tell` and `load` are as for `Detector`.
+
+    Loads nothing: that waits for the first text.
+    """
+    return Detection(settings, Detector(detection_encoder(settings, embedder), load, tell))
 
 
 @dataclass(frozen=True)

@@ -153,18 +153,27 @@ def _remembering(ask: Ask, identity_sha256: str) -> Ask:
     return asked
 
 
+def counts_exactly(llm: LlmSettings) -> bool:
+    """Whether `Asking.count_tokens` counts with the model's own tokenizer, and does not estimate."""
+    return _own_counter(llm) is not None
+
+
 def _counter(llm: LlmSettings) -> CountTokens:
     """Counts texts for planning windows; the client counts exactly before it sends. Its files are read when needed."""
 
     @cache
     def load() -> CountTokens:
-        from models.llm.counting import load_counter
-        from models.llm.identity import resolve_llm
-
-        is_ours = llm.llm_url is None and llm.llm_tokenizer == "auto"
-        return load_counter(llm, resolve_llm(llm) if is_ours else None) or estimated_tokens
+        return _own_counter(llm) or estimated_tokens
 
     return lambda text: load()(text)
+
+
+def _own_counter(llm: LlmSettings) -> CountTokens | None:
+    from models.llm.counting import load_counter
+    from models.llm.identity import resolve_llm
+
+    is_ours = llm.llm_url is None and llm.llm_tokenizer == "auto"
+    return load_counter(llm, resolve_llm(llm) if is_ours else None)
 
 
 def _context_tokens(llm: LlmSettings) -> int:

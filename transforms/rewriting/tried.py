@@ -9,28 +9,35 @@ from collections.abc import Sequence
 
 from models.llm.records import LlmFailure, Request, Result
 from transforms.answers import AnswerStore, answer_key
-from transforms.rewriting.asking import Asking, AskingPlan, make_asking
+from transforms.rewriting.asking import Asking, AskingPlan, counts_exactly, make_asking
 from transforms.store.files import Store
 
 NOT_ASKED = "not_asked"
 
 
-class TriedAsking:
-    """Takes the place of a run's `Asking`, and sends nothing.
+class Asked:
+    """What would be asked.
 
     `n_requests` counts, by stage, the different requests that have no stored answer, `input_tokens` their messages by
-    the model's own counter (without what a chat template adds), and `owners` names the contents that they are for.
-    `stored` has the prompt and answer tokens of the stored answers that were found.
-
-    :param gives_answers: False has every request go without an answer, so that nothing is done with one.
+    the counter that windows are planned with (without what a chat template adds), and `owners` names the contents that
+    they are for. `counts_exactly` says that the counter is the model's own tokenizer. `stored` has the prompt and
+    answer tokens of the stored answers that were found.
     """
 
-    def __init__(self, plan: AskingPlan, store: Store, gives_answers: bool = True) -> None:
+    def __init__(self, counts_exactly: bool = True) -> None:
+        self.counts_exactly = counts_exactly
         self.n_requests: Counter[str] = Counter()
         self.input_tokens: Counter[str] = Counter()
         self.owners: dict[str, set[str]] = {}
         self.stored: Counter[str] = Counter()
-        self._plan, self._answers, self._gives = plan, AnswerStore(store), gives_answers
+
+
+class TriedAsking(Asked):
+    """Takes the place of a run's `Asking`, and sends nothing."""
+
+    def __init__(self, plan: AskingPlan, store: Store) -> None:
+        super().__init__(counts_exactly(plan.llm))
+        self._plan, self._answers = plan, AnswerStore(store)
         self._counter = make_asking(plan).count_tokens
         self._seen: set[str] = set()
 
@@ -43,7 +50,7 @@ class TriedAsking:
         keys = [answer_key(request, self._plan.identity_sha256) for request in requests]
         known = self._answers.find(keys)
         for key, request in zip(keys, requests, strict=True):
-            if key not in known or not self._gives:
+            if key not in known:
                 self.owners.setdefault(request.stage, set()).add(request.owner)
             if key in self._seen:
                 continue
@@ -56,7 +63,7 @@ class TriedAsking:
                 self.input_tokens[request.stage] += self._count(request)
         missing = LlmFailure(NOT_ASKED)
         return [
-            known[key].answer(request.owner) if self._gives and key in known else missing
+            known[key].answer(request.owner) if key in known else missing
             for key, request in zip(keys, requests, strict=True)
         ]
 
