@@ -14,6 +14,7 @@ _MIN_REPEATED_WORDS = 6
 _UNPRINTABLE = re.compile(
     r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
+_TAGS = re.compile(r"</?(?:text|passage)>")
 _THOUGHTS, _END_OF_THOUGHTS = "<think>", "</think>"
 _JSON_HEAD = re.compile(r'\{|\[\s*[\[{"\d\]-]')
 
@@ -71,7 +72,7 @@ def whole_sentences(text: str) -> str:
 
 def one_line(text: str) -> str:
     """`text` without line breaks, runs of white space, unprintable marks, and tags or quotes around all of it."""
-    line = " ".join(re.sub(r"</?text>", " ", _UNPRINTABLE.sub("", text)).split())
+    line = " ".join(_TAGS.sub(" ", _UNPRINTABLE.sub("", text)).split())
     return line[1:-1].strip() if len(line) > 1 and line[0] == line[-1] == '"' else line
 
 
