@@ -4,6 +4,7 @@ They are built to let nothing invented pass where they judge; a sound statement 
 nothing but a finer match.
 """
 
+import functools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -33,14 +34,20 @@ def invented_names(statement: str, shown: str, language: str, *, judges_first: b
     """
     if not has_capitals(statement) or (language and LANGUAGES[language].capitalises_nouns):
         return None
-    known = {_stem(part) for word in words_of(shown) for part in (word, *re.split(r"['’]", word))}
-    numbers = known_numbers(shown, language)
+    known, numbers = _known(shown, language)
     found = {word for word in _names(statement) if _stem(word) not in known}
     found = {word for word in found if month_named(word) not in numbers}
     return found | (_first_name(statement, known, language) if judges_first else set())
 
 
-def _first_name(statement: str, known: set[str], language: str) -> set[str]:
+@functools.lru_cache(maxsize=4)  # one passage, and what is said of it one after the other
+def _known(shown: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The stems of the words in what was shown, and its numbers."""
+    stems = {_stem(part) for word in words_of(shown) for part in (word, *re.split(r"['’]", word))}
+    return frozenset(stems), known_numbers(shown, language)
+
+
+def _first_name(statement: str, known: frozenset[str], language: str) -> set[str]:
     """The word that begins a statement, where it is of no known word's stem and is not likely to be a common word."""
     first = words_of(statement)[:1]
     if not first or not first[0][0].isupper() or not language:

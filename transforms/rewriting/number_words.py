@@ -89,6 +89,9 @@ def _spaced(words: str) -> str:
 CARDINALS = {language: {_spaced(words): value for words, value in _cardinals(language)} for language in _SMALL}
 """For each language: numbers below 100, as words in lower case with one space between."""
 
+FIRST_WORDS = {language: {words.split()[0] for words in numbers} for language, numbers in CARDINALS.items()}
+"""For each language: the words that such a number begins with."""
+
 LOOSE = {
     language: {word: value for value, words in numbers.items() for word in words.split()}
     | {words: value for words, value in CARDINALS[language].items() if value < _LEAST_CERTAIN}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from transforms.rewriting.number_words import (
     CARDINALS,
+    FIRST_WORDS,
     HAN_NUMERALS,
     HAN_UNITS,
     LOOSE,
@@ -124,12 +125,12 @@ def _in_digits(text: str) -> Iterator[Said]:
 
 def _in_words(text: str, language: str) -> Iterator[Said]:
     """Numbers and months that are words; of the numbers those that nothing else is likely to be meant by."""
-    cardinals = CARDINALS.get(language, {})
+    cardinals, firsts = CARDINALS.get(language, {}), FIRST_WORDS.get(language, set())
     found = [(match[0].lower(), match.start(), match.end()) for match in _WORD.finditer(text)]
     at = 0
     while at < len(found):
         word, start, end = found[at]
-        for n_words in range(MAX_WORDS, 0, -1):
+        for n_words in range(MAX_WORDS if word in firsts else 0, 0, -1):
             value = cardinals.get(" ".join(one[0] for one in found[at : at + n_words]), 0)
             if value > 1 or (value == 1 and n_words == 1 and word in ("one", "eins", "uno")):
                 end = found[min(at + n_words, len(found)) - 1][2]

@@ -1,5 +1,6 @@
 """Which scripts a text is written in, by words: one of software in Chinese has more letters of ours than of its own."""
 
+import functools
 import re
 import unicodedata
 from collections import Counter
@@ -64,6 +65,7 @@ def _is_of_the_other(said: list[str], known: list[str]) -> bool:
     return (kana and not own_kana) or (own_kana and not kana and len(said) > _LONG_WITHOUT_KANA)
 
 
+@functools.lru_cache(maxsize=8)  # one passage, and what is said of it one after the other
 def _shares(text: str) -> dict[str, float]:
     """The share of each script in the words of a text; a sign of Chinese or Japanese counts as half a word."""
     counts: Counter[str] = Counter()
@@ -83,6 +85,7 @@ def _letters(text: str) -> list[str]:
     return [letter for letter in text[:_MAX_LETTERS] if letter.isalpha()]
 
 
+@functools.cache
 def _script(letter: str) -> str:
     return unicodedata.name(letter, "?").split(" ")[0]
 
