@@ -94,5 +94,5 @@ def test_chinese_numerals(numerals, value):
 
 @pytest.mark.parametrize("part", ["1,", "1 000 ", "one ", "I", "三", "1.2.3,", "5 million "])
 def test_a_long_text_is_read_once(part):
-    text = part * 20_000
+    text = part * 4_000
     assert unknown(text, text) == set()
