@@ -74,7 +74,7 @@ def fact(name, **more):
 # What becomes of a passage whose answer is this: the facts that are kept, and what is counted for it.
 BAD_ANSWERS = {
     "Aston": (lambda n: in_prose(fact(n)), 1, "json_in_prose"),
-    "Barton": (lambda n: f"<think>It is about [1].</think>{fact(n)}", 1, "json_in_prose"),
+    "Barton": (lambda n: f"<think>It is about [1].</think>{fact(n)}", 1, "propositions"),
     "Carlton": (lambda n: fact(n).replace("[{", "[ // facts\n{"), 1, "json_punctuation"),
     "Denton": (lambda n: fact(n).replace(" has", r" \u001b[31mhas\u202e\u0000"), 1, "unprintable_marks"),
     "Easton": (lambda n: fact(n).replace("mill", r"\ud800 mill"), 1, "unprintable_marks"),

@@ -15,18 +15,16 @@ _UNPRINTABLE = re.compile(
     r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 _TAGS = re.compile(r"</?(?:text|passage)>")
-_THOUGHTS, _END_OF_THOUGHTS = "<think>", "</think>"
 _JSON_HEAD = re.compile(r'\{|\[\s*[\[{"\d\]-]')
 
 
 def prose_of(answer: Answer, max_chars: int, counts: Counter[str]) -> str:
-    """An answer's text on one line, without thoughts; up to its last whole sentence where it was cut or is longer.
+    """An answer's text on one line, up to its last whole sentence where it was cut or is longer.
 
-    Counts: `answers_with_thoughts`, `unprintable_marks`.
+    Counts: `unprintable_marks`.
     """
-    said = without_thoughts(answer.text)
-    counts["answers_with_thoughts"] += said != answer.text
-    text = whole_sentences(said[:max_chars]) if answer.is_cut or len(said) > max_chars else said
+    is_cut = answer.is_cut or len(answer.text) > max_chars
+    text = whole_sentences(answer.text[:max_chars]) if is_cut else answer.text
     counts["unprintable_marks"] += n_unprintable(text)
     return one_line(text)
 
@@ -38,19 +36,6 @@ def is_prose(text: str) -> bool:
     (True, False, False, True)
     """
     return "```" not in text and _JSON_HEAD.match(text) is None
-
-
-def without_thoughts(text: str) -> str:
-    """What follows the thoughts that a reasoning model writes first; nothing where they do not end.
-
-    >>> without_thoughts("<think>First [1].</think> About a mill."), without_thoughts("<think>First")
-    (' About a mill.', '')
-    """
-    head, end, rest = text.partition(_END_OF_THOUGHTS)
-    if head.lstrip().startswith(_THOUGHTS):
-        return rest
-    # Where the chat template opens the thoughts, the answer only ends them.
-    return rest if end and head.lstrip()[:1] not in ("{", "[") else text
 
 
 def n_unprintable(text: str) -> int:

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from models.llm.json_answers import IN_PROSE, Parsed, listed, parse_json
+from models.llm.json_answers import Parsed, listed, parse_json
 from models.llm.records import Message, Request
-from transforms.rewriting.answers_text import without_thoughts
 
 Span = tuple[int, int]
 
@@ -46,14 +45,13 @@ def numbered(text: str, sentences: Sequence[Span], max_chars: int = MAX_SENTENCE
 
 def read_list(text: str, key: str) -> Parsed:
     """The list under `key` that a model answered with, or a bare list."""
-    said = without_thoughts(text)
     # A list that is named goes before a bare one, which may be a number in brackets in the prose before it.
-    parsed = parse_json(said, lambda value: isinstance(value, dict) and listed(value, key) is not None)
+    parsed = parse_json(text, lambda value: isinstance(value, dict) and listed(value, key) is not None)
     if parsed.value is None:
-        parsed = parse_json(said, lambda value: isinstance(value, list))
+        parsed = parse_json(text, lambda value: isinstance(value, list))
     if parsed.value is None:
         return parsed
-    return Parsed(listed(parsed.value, key), parsed.repairs if said == text else (*parsed.repairs, IN_PROSE))
+    return Parsed(listed(parsed.value, key), parsed.repairs)
 
 
 def asked_again(request: Request, answer: str, problem: str) -> Request:

@@ -82,10 +82,9 @@ def test_a_prefix_in_another_language_is_refused():
     assert made(german).counts["rejected_prefixes.other_language"] == 1
 
 
-def test_thoughts_are_no_prefix_and_what_does_not_print_is_taken_out():
-    prefix = made("<think>They want [1] prefix.</think>\nAbout \x1b[31mnight\u202e tickets.\x00")
-    assert prefix == ("About night tickets.", {"prefixes": 1, "answers_with_thoughts": 1, "unprintable_marks": 3})
-    assert made("<think>They want one").counts["rejected_prefixes.empty"] == 1
+def test_what_does_not_print_is_taken_out():
+    prefix = made("About \x1b[31mnight\u202e tickets.\x00")
+    assert prefix == ("About night tickets.", {"prefixes": 1, "unprintable_marks": 3})
 
 
 def test_of_an_answer_without_end_only_the_beginning_is_looked_at():

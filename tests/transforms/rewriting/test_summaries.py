@@ -119,6 +119,6 @@ def test_an_answer_to_another_question_is_no_summary(reply):
     assert summary == ("", {"summaries_not_prose": 1, "unsummarised_documents": 1})
 
 
-def test_a_summary_begins_behind_the_thoughts():
-    summary = hold(dialogue(WORDS), Asked("The text has [2] sentences.</think>About a mill by the\u200b river."))
-    assert summary == ("About a mill by the river.", {"answers_with_thoughts": 1, "unprintable_marks": 1})
+def test_what_does_not_print_is_taken_out():
+    summary = hold(dialogue(WORDS), Asked("About a mill by the\u200b river."))
+    assert summary == ("About a mill by the river.", {"unprintable_marks": 1})
