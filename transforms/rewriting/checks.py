@@ -151,7 +151,8 @@ def names_a_subject(statement: str, language: str) -> bool:
     """Whether a statement has a word of its own to be about: one that is no small word, or a number beside one."""
     small = LANGUAGES[language].small | LANGUAGES[language].pronouns if language else frozenset()
     own = [word for word in words_of(statement) if word.lower() not in small and (len(word) > 2 or not word.isascii())]
-    return len(own) >= (1 if not has_capitals(statement) else 2) or bool(own and known_numbers(statement))
+    is_one_enough = not has_capitals(statement) or any(map(is_spaceless, statement))
+    return len(own) >= (1 if is_one_enough else 2) or bool(own and known_numbers(statement))
 
 
 def lost_bounds(statement: str, sources: Sequence[str], language: str) -> set[str] | None:

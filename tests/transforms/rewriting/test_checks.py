@@ -127,6 +127,10 @@ def test_names_are_known_however_their_letters_are_composed():
     assert invented_names("The mill of Andre\u0301 turns.", "the mill of Andr\u00e9", "en") == set()
 
 
+def test_a_line_of_chinese_with_a_name_in_latin_has_a_subject():
+    assert names_a_subject("這次集會在H街上舉行。", "") and not names_a_subject("is H to", "en")
+
+
 @pytest.mark.parametrize(
     "text",
     ["As multas são de 2 euros por dia e não se aplicam no mês de agosto.",
