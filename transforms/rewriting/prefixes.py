@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from models.llm.records import Answer, Request, Result
 from transforms.rewriting.answers_text import fitting_sentences, is_prose, one_line, prose_of, repeats_prompt
+from transforms.rewriting.around import shown_headings
 from transforms.rewriting.checks import invented_names, invented_numbers
 from transforms.rewriting.dialogues import Dialogue
 from transforms.rewriting.languages import language_of, speaks_another
@@ -45,10 +46,10 @@ def place(
     A longer one loses its last sentences; the passage is never shortened for it. Counts: `prefixes`,
     `trimmed_prefixes`, `rejected_prefixes` with `.reason`, `unjudged_names`, and those of `prose_of`.
     """
-    filled = prompt.fill(context=context or "-", headings=" > ".join(heading_path) or "-", passage=passage)
+    filled = prompt.fill(context=context or "-", headings=shown_headings(heading_path) or "-", passage=passage)
     request = Request(filled, max_answer_tokens, None, STAGE, owner, prompt.version)
     (result,) = yield [request]
-    shown = "\n".join([passage, context, *heading_path])
+    shown = "\n".join([passage, context, shown_headings(heading_path)])
     counts: Counter[str] = Counter()
     text, reason = _checked(result, request, passage, counts)
     if not reason:

@@ -11,6 +11,7 @@ from models.llm.json_answers import whole_numbers
 from models.llm.records import Answer, Message, Request, Result
 from transforms.rewriting import checks
 from transforms.rewriting.answers_text import n_unprintable, one_line, repeats_prompt
+from transforms.rewriting.around import shown_headings
 from transforms.rewriting.dialogues import Dialogue
 from transforms.rewriting.languages import language_of, speaks_another
 from transforms.rewriting.numbered import Span, numbered, read_list
@@ -55,7 +56,7 @@ class Passage(NamedTuple):
     @property
     def shown(self) -> str:
         """All that the model may take names and numbers from."""
-        return "\n".join([*self.heading_path, self.context, *self.sources])
+        return "\n".join([shown_headings(self.heading_path), self.context, *self.sources])
 
     @property
     def sources(self) -> list[str]:
@@ -87,7 +88,7 @@ def rewrite(passage: Passage, prompt: Prompt, max_answer_tokens: int = MAX_ANSWE
     lines = numbered(passage.text, passage.sentences, max_chars=_MAX_SHOWN_CHARS)
     request = Request(
         prompt.fill(
-            headings=" > ".join(passage.heading_path) or "-",
+            headings=shown_headings(passage.heading_path) or "-",
             context=passage.context or "-",
             sentences="\n".join(line.text for line in lines),
         ),
