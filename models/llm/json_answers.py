@@ -13,13 +13,14 @@ IN_PROSE, UNESCAPED, CUT, PUNCTUATION, WRONG_TYPE = (
 _MAX_STARTS = 16
 _MAX_DEPTH = 16
 _START = re.compile(r"[\[{]")
-_FENCE = re.compile(r"\A```\w*\s*|\s*```\Z")
+_FENCE_HEAD = re.compile(r"```\w*+")
 _NUMBER = re.compile(r"[^\d-]{0,16}(-?[0-9]{1,9})\D{0,2}")
 _BLANK = re.compile(r"\s*+")
+_COMMENT = re.compile(r"(?://[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)\s*+")
 _MARK = re.compile(r'["\\]')
 _SCALAR = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
 _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
-_AFTER_COMMA = re.compile(r'\s*+(?:["\[{\]}]|-?\d|true\b|false\b|null\b|\Z)')
+_AFTER_COMMA = re.compile(r'\s*+(?:["\[{\]}]|/[/*]|-?\d|true\b|false\b|null\b|\Z)')
 # One code unit of UTF-16, or a pair of surrogates.
 _PAIR = r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _CODES = re.compile(rf"{_PAIR}|[0-9a-fA-F]{{4}}")
@@ -54,7 +55,7 @@ def parse_json(text: str, is_wanted: Callable[[Any], bool] = lambda value: isins
     ['the "mill" turns']
     """
     text = _ESCAPE.sub(lambda match: r"\ufffd" if match["lone"] else match[0], text.strip())
-    stripped = _FENCE.sub("", text)
+    stripped = _without_fence(text)
     starts = [match.start() for _, match in zip(range(_MAX_STARTS), _START.finditer(stripped), strict=False)]
     # What begins with JSON and is damaged is repaired as a whole, before any sound part of it is looked for.
     order = [(_strictly, 0), (_tolerantly, 0)] if starts[:1] == [0] else []
@@ -65,6 +66,11 @@ def parse_json(text: str, is_wanted: Callable[[Any], bool] = lambda value: isins
             prose = {IN_PROSE} if start or stripped != text else set()
             return Parsed(found.value, tuple(sorted({*found.repairs, *prose})))
     return Parsed(None)
+
+
+def _without_fence(text: str) -> str:
+    head = _FENCE_HEAD.match(text)
+    return text[head.end() if head else 0 :].removesuffix("```").strip()
 
 
 def listed(value: Any, key: str) -> list[Any] | None:
@@ -236,11 +242,16 @@ class _Reader:
         following = self._text[blank.end() : blank.end() + 1] if blank else ""
         if following == ",":
             return blank is not None and _AFTER_COMMA.match(self._text, blank.end() + 1) is not None
-        return following in ("", ":", "]", "}")
+        is_comment = following == "/" and blank is not None and _COMMENT.match(self._text, blank.end()) is not None
+        return is_comment or following in ("", ":", "]", "}")
 
     def _skip(self) -> None:
+        """Steps over white space, and over comments, which JSON does not have."""
         match = _BLANK.match(self._text, self._at)
         self._at = match.end() if match else self._at
+        while comment := _COMMENT.match(self._text, self._at):
+            self._at = comment.end()
+            self.repairs.add(PUNCTUATION)
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]

@@ -115,7 +115,7 @@ def parse_choice(data: bytes) -> Choice | None:
 def words(value: object) -> str:
     """What a server says, as text that can be stored: lone surrogates can be written in JSON, and nowhere else."""
     text = str(value)
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def decoded(data: bytes, encoding: str) -> bytes:

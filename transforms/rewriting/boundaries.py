@@ -15,7 +15,7 @@ from transforms.rewriting.numbered import NumberedLine, Span, asked_again, numbe
 from transforms.rewriting.prompts import Prompt
 
 # Raise when the same answers give other cuts.
-VERSION = 1
+VERSION = 2
 STAGE = "boundaries"
 KEY = "cut_after"
 SCHEMA = {

@@ -45,8 +45,13 @@ def numbered(text: str, sentences: Sequence[Span], max_chars: int = MAX_SENTENCE
 
 def read_list(text: str, key: str) -> Parsed:
     """The list under `key` that a model answered with, or a bare list."""
-    parsed = parse_json(text, lambda value: listed(value, key) is not None)
-    return parsed if parsed.value is None else Parsed(listed(parsed.value, key), parsed.repairs)
+    # A list that is named goes before a bare one, which may be a number in brackets in the prose before it.
+    parsed = parse_json(text, lambda value: isinstance(value, dict) and listed(value, key) is not None)
+    if parsed.value is None:
+        parsed = parse_json(text, lambda value: isinstance(value, list))
+    if parsed.value is None:
+        return parsed
+    return Parsed(listed(parsed.value, key), parsed.repairs)
 
 
 def asked_again(request: Request, answer: str, problem: str) -> Request:

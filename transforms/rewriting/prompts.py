@@ -13,6 +13,7 @@ from models.llm.records import Message
 NAMES = ("summary", "boundaries", "propositions", "prefix")
 
 _TURN = re.compile(r"^## (system|user|assistant)\n", re.MULTILINE)
+_CLOSING_TAG = re.compile(r"</(\w+)>")
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -26,11 +27,16 @@ class Prompt(NamedTuple):
     def fill(self, **values: str) -> tuple[Message, ...]:
         """The turns with `values` in the places of the last one; what stands in a value is not looked into again.
 
+        Tags of the prompt's own lose their form in a value, so that no text ends or opens what it stands in.
+
         >>> Prompt("p", "", (Message("user", "Say {{a}}."),)).fill(a="{{b}}")[0].content
         'Say {{b}}.'
         """
         last = self.turns[-1]
-        filled = _PLACE.sub(lambda place: values[place[1]], last.content)
+        tags = _CLOSING_TAG.findall(last.content)
+        own = re.compile(rf"<\s*(/?)\s*({'|'.join(tags)})\b", re.IGNORECASE) if tags else None
+        inside = {name: own.sub(r"< \1\2", value) if own else value for name, value in values.items()}
+        filled = _PLACE.sub(lambda place: inside[place[1]], last.content)
         return (*self.turns[:-1], Message(last.role, filled))
 
     @property

@@ -8,22 +8,28 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from models.llm.json_answers import whole_numbers
-from models.llm.records import Answer, Request, Result
+from models.llm.records import Answer, Message, Request, Result
 from transforms.rewriting import checks
-from transforms.rewriting.answers_text import one_line
+from transforms.rewriting.answers_text import n_unprintable, one_line, repeats_prompt
+from transforms.rewriting.around import shown_headings
 from transforms.rewriting.dialogues import Dialogue
-from transforms.rewriting.languages import language_of, script_of
+from transforms.rewriting.languages import language_of, speaks_another
 from transforms.rewriting.numbered import Span, numbered, read_list
 from transforms.rewriting.prompts import Prompt
+from transforms.rewriting.quantities import known_numbers, unknown_numbers
+from transforms.rewriting.scripts import script_of, writes_another
 
 # Raise when the same answers give other propositions.
-VERSION = 1
+VERSION = 2
 STAGE = "propositions"
 KEY = "propositions"
 MAX_ANSWER_TOKENS = 1500
 MAX_CHARS = 600
 """Longest proposition, in code points. One fact with everything written out is far below it."""
+_MAX_SHOWN_CHARS = 4000
 _PER_SENTENCE, _AT_LEAST = 6, 8
+_MIN_FOUNDED_SHARE = 0.5
+"""Of the words of a proposition that are no small words, how many must be among those that the model was shown."""
 _ITEM = {
     "type": "object",
     "properties": {"text": {"type": "string"}, "sentences": {"type": "array", "items": {"type": "integer"}}},
@@ -50,7 +56,7 @@ class Passage(NamedTuple):
     @property
     def shown(self) -> str:
         """All that the model may take names and numbers from."""
-        return "\n".join([*self.heading_path, self.context, *self.sources])
+        return "\n".join([shown_headings(self.heading_path), self.context, *self.sources])
 
     @property
     def sources(self) -> list[str]:
@@ -76,14 +82,15 @@ def rewrite(passage: Passage, prompt: Prompt, max_answer_tokens: int = MAX_ANSWE
     """A dialogue that returns the propositions of one passage.
 
     Counts: `propositions`, `rejected_propositions` with `.reason`, `located_sources`, `unjudged_names`,
-    `unjudged_subjects`, `unjudged_conditions`, `propositions_over_limit`, `passages_as_themselves` with `.reason`, and
-    the repairs of `parse_json`.
+    `unjudged_subjects`, `unjudged_conditions`, `propositions_over_limit`, `passages_as_themselves` with `.reason`,
+    `trimmed_sentences` (shown without their middle), `unprintable_marks`, and the repairs of `parse_json`.
     """
+    lines = numbered(passage.text, passage.sentences, max_chars=_MAX_SHOWN_CHARS)
     request = Request(
         prompt.fill(
-            headings=" > ".join(passage.heading_path) or "-",
+            headings=shown_headings(passage.heading_path) or "-",
             context=passage.context or "-",
-            sentences="\n".join(line.text for line in numbered(passage.text, passage.sentences, max_chars=4000)),
+            sentences="\n".join(line.text for line in lines),
         ),
         max_answer_tokens,
         SCHEMA,
@@ -92,10 +99,12 @@ def rewrite(passage: Passage, prompt: Prompt, max_answer_tokens: int = MAX_ANSWE
         prompt.version,
     )
     (result,) = yield [request]
-    return read_propositions(result, passage)
+    found = read_propositions(result, passage, prompt)
+    found.counts.update(trimmed_sentences=sum(line.is_trimmed for line in lines))
+    return found._replace(counts=+found.counts)
 
 
-def read_propositions(result: Result, passage: Passage) -> Propositions:
+def read_propositions(result: Result, passage: Passage, prompt: Prompt) -> Propositions:
     """The propositions in a result that pass every check."""
     counts: Counter[str] = Counter()
     if not isinstance(result, Answer):
@@ -107,7 +116,7 @@ def read_propositions(result: Result, passage: Passage) -> Propositions:
         return _as_itself(counts, "no_json")
     limit = max(_PER_SENTENCE * len(passage.sentences), _AT_LEAST)
     counts["propositions_over_limit"] += max(len(parsed.value) - limit, 0)
-    judge = _Judge(passage, counts)
+    judge = _Judge(passage, prompt, counts)
     items = [item for value in parsed.value[:limit] if (item := judge.checked(value)) is not None]
     if not items:
         return _as_itself(counts, "none_left" if parsed.value else "empty_list")
@@ -124,13 +133,17 @@ def _as_itself(counts: Counter[str], reason: str) -> Propositions:
 class _Judge:
     """Checks the propositions of one passage, one after the other."""
 
-    def __init__(self, passage: Passage, counts: Counter[str]) -> None:
+    def __init__(self, passage: Passage, prompt: Prompt, counts: Counter[str]) -> None:
         self._passage, self._counts = passage, counts
+        self._instructions = [turn for turn in prompt.turns if turn.role == "system"]
         self._shown, self._sources = passage.shown, passage.sources
         own = "\n".join(self._sources)
         # Of a passage too short to tell, the context tells.
         self._language = language_of(own) or (language_of(self._shown) if script_of(own) == "LATIN" else "")
-        self._script = script_of(own)
+        self._own = own
+        self._numbers = known_numbers(self._shown, self._language)
+        self._shown_terms = checks.terms_of(self._shown, self._language)
+        self._terms = [checks.terms_of(source, self._language) for source in self._sources]
         self._said: set[str] = set()
 
     def checked(self, value: Any) -> Proposition | None:
@@ -151,20 +164,27 @@ class _Judge:
         if isinstance(value, dict):
             text, numbers = value.get("text"), value.get("sentences")
             listed = numbers if isinstance(numbers, list) else [] if numbers is None else [numbers]
-            found = [number - 1 for number in whole_numbers(listed, self._counts)]
-            return one_line(text) if isinstance(text, str) else "", found
-        return one_line(value) if isinstance(value, str) else "", []
+            return self._line(text), [number - 1 for number in whole_numbers(listed, self._counts)]
+        return self._line(value), []
+
+    def _line(self, text: Any) -> str:
+        if not isinstance(text, str):
+            return ""
+        self._counts["unprintable_marks"] += n_unprintable(text)
+        return one_line(text)
 
     def _sources_of(self, text: str, numbers: list[int]) -> list[int]:
-        """The sentences that it names, if they exist and share a word with it; else the one that shares most."""
-        known = [number for number in numbers if 0 <= number < len(self._sources)]
-        if known and any(checks.overlap(text, self._sources[number]) for number in known):
-            return sorted(set(known))
-        shared = [checks.overlap(text, source) for source in self._sources]
-        if not any(shared):
-            return sorted(set(known)) if known and self._script not in ("LATIN", "") else []
+        """The sentences that it names and shares a word with, unless another shares three times as many: then that."""
+        terms = checks.terms_of(text, self._language)
+        shared = [len(terms & source) for source in self._terms]
+        known = sorted({number for number in numbers if 0 <= number < len(shared) and shared[number]})
+        best = max(range(len(shared)), key=lambda number: shared[number], default=0)
+        if known and shared[best] < 3 * len(terms & set().union(*(self._terms[number] for number in known))):
+            return known
+        if not shared or not shared[best]:
+            return []
         self._counts["located_sources"] += 1
-        return [shared.index(max(shared))]
+        return [best]
 
     def _fault(self, text: str, sources: list[str]) -> str:
         """Why a proposition is refused; empty where nothing speaks against it."""
@@ -174,20 +194,11 @@ class _Judge:
             return "too_long"
         if _key(text) in self._said:
             return "duplicate"
-        if script_of(text) != self._script or self._speaks_another(text):
+        if writes_another(text, self._own) or speaks_another(text, self._language):
             return "other_language"
-        return self._invented(text) or self._unfounded(text, sources)
-
-    def _speaks_another(self, text: str) -> bool:
-        other = language_of(text)
-        return bool(other and self._language and other != self._language)
-
-    def _invented(self, text: str) -> str:
-        if checks.invented_numbers(text, self._shown):
-            return "invented_number"
-        names = checks.invented_names(text, self._shown, self._language)
-        self._counts["unjudged_names"] += names is None
-        return "invented_name" if names else ""
+        if repeats_prompt(text, (*self._instructions, Message("user", ""))):
+            return "repeats_prompt"
+        return self._unfounded(text, sources) or self._invented(text) or self._changed(text, sources)
 
     def _unfounded(self, text: str, sources: list[str]) -> str:
         is_open = checks.has_open_subject(text, self._language)
@@ -196,11 +207,23 @@ class _Judge:
             return "pronoun_subject"
         if not checks.names_a_subject(text, self._language):
             return "no_subject"
-        if not sources:
-            return "no_source"
+        terms = checks.terms_of(text, self._language)
+        is_founded = len(terms & self._shown_terms) >= _MIN_FOUNDED_SHARE * len(terms)
+        return "" if sources and is_founded else "no_source"
+
+    def _invented(self, text: str) -> str:
+        if unknown_numbers(text, self._numbers, self._language):
+            return "invented_number"
+        names = checks.invented_names(text, self._shown, self._language, judges_first=True)
+        self._counts["unjudged_names"] += names is None
+        return "invented_name" if names else ""
+
+    def _changed(self, text: str, sources: list[str]) -> str:
         lost = checks.lost_bounds(text, sources, self._language)
         self._counts["unjudged_conditions"] += lost is None
-        return "lost_condition" if lost else ""
+        if lost:
+            return "lost_condition"
+        return "added_negation" if checks.adds_negation(text, sources, self._language) else ""
 
 
 def _key(text: str) -> str:

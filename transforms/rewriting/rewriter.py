@@ -13,7 +13,17 @@ import msgspec
 from models.tokenizer import Tokenizer
 from transforms.chunkers.sentence_spans import own_sentences
 from transforms.elements import PASSAGE, PROPOSITION, SUMMARY, CutDocument, Snapshot, Unit
-from transforms.rewriting import around, checks, prefixes, propositions, summaries
+from transforms.rewriting import (
+    around,
+    bounds,
+    checks,
+    languages,
+    prefixes,
+    propositions,
+    quantities,
+    scripts,
+    summaries,
+)
 from transforms.rewriting.answers_text import fitting_sentences
 from transforms.rewriting.dialogues import Dialogue, T, together
 from transforms.rewriting.passages import Span, sentences_within
@@ -28,9 +38,10 @@ MIN_PREFIX_TOKENS = 8
 UNITS_AT_ONCE = 256
 
 _PROMPTS = {"propositions": "propositions", "context": "prefix", "summary": "summary"}
+_CHECKS = (bounds, checks, languages, quantities, scripts)
 _MODULES = {
-    "propositions": (around, checks, propositions),
-    "context": (around, checks, prefixes),
+    "propositions": (around, *_CHECKS, propositions),
+    "context": (around, *_CHECKS, prefixes),
     "summary": (checks, summaries),
 }
 _DECISIVE = {

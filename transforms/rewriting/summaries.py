@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from models.llm.records import Answer, Request, Result
-from transforms.rewriting.answers_text import one_line, repeats_prompt, whole_sentences
+from transforms.rewriting.answers_text import is_prose, prose_of, repeats_prompt
 from transforms.rewriting.checks import invented_names, invented_numbers
 from transforms.rewriting.dialogues import Dialogue
 from transforms.rewriting.languages import language_of
 from transforms.rewriting.prompts import Prompt
 
 # Raise when the same answers give another summary.
-VERSION = 1
+VERSION = 2
 STAGE = "summary"
 MAX_ANSWER_TOKENS = 160
 _MAX_LEVELS = 6
@@ -43,8 +43,9 @@ def summarise(
 
     Where the text does not fit `context_tokens` beside prompt and answer, windows of whole sentences are summarised and
     then their summaries, as often as it takes. Counts: `summary_windows`, `empty_summaries`, `repeated_prompts`,
-    `cut_summaries`, `summaries_with_new_numbers` and `summaries_with_new_names` (which are kept), `unjudged_names`,
-    `failed_summaries` and `failed_summaries.<reason>`, `unsummarised_documents`.
+    `summaries_not_prose`, `cut_summaries`, `summaries_with_new_numbers`, `summaries_with_new_names` (which are kept),
+    `unjudged_names`, `failed_summaries` and `failed_summaries.<reason>`, `unsummarised_documents`, and those of
+    `prose_of`.
     """
     counts: Counter[str] = Counter()
     room = _room(prompt, context_tokens, max_answer_tokens, count_tokens)
@@ -81,20 +82,24 @@ def _checked(result: Result, request: Request, counts: Counter[str]) -> str:
         counts["failed_summaries"] += 1
         counts[f"failed_summaries.{result.reason}"] += 1
         return ""
-    text = one_line(whole_sentences(result.text) if result.is_cut else result.text)
-    counts["cut_summaries"] += result.is_cut
+    text = prose_of(result, _MAX_SUMMARY_CHARS, counts)
+    counts["cut_summaries"] += result.is_cut or len(result.text) > _MAX_SUMMARY_CHARS
     if not any(mark.isalnum() for mark in text):
         counts["empty_summaries"] += 1
         return ""
     if repeats_prompt(text, request.messages):
         counts["repeated_prompts"] += 1
         return ""
+    if not is_prose(text):
+        counts["summaries_not_prose"] += 1
+        return ""
     shown = request.messages[-1].content
-    names = invented_names(text, shown, language_of(shown))
-    counts["summaries_with_new_numbers"] += bool(invented_numbers(text, shown))
+    language = language_of(shown)
+    names = invented_names(text, shown, language)
+    counts["summaries_with_new_numbers"] += bool(invented_numbers(text, shown, language))
     counts["summaries_with_new_names"] += bool(names)
     counts["unjudged_names"] += names is None
-    return text[:_MAX_SUMMARY_CHARS]
+    return text
 
 
 def _windows(text: str, sentences: Sequence[Span], room: int, count_tokens: CountTokens) -> list[str]:

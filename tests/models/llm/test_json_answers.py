@@ -108,3 +108,45 @@ def test_what_is_read_can_be_stored(parts, is_whole):
         json.loads(f'"{"".join(parts)}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
         "b",
     ]
+
+
+FLOOD = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[1," + " " * FLOOD + "2]", [1, 2]),
+        ("[1]" + " \n" * FLOOD + "x", [1]),
+        ("```json\n[1]\n" + " \n" * FLOOD + "```", [1]),
+        ("[" * FLOOD, None),
+        ('{"a":' * FLOOD, None),
+        ("```" * FLOOD, None),
+        ("[" + "1" * FLOOD + "]", []),
+        ("[ /*" + "*" * FLOOD, []),
+    ],
+    ids=[
+        "white space",
+        "white space and prose",
+        "white space and fence",
+        "lists",
+        "objects",
+        "fences",
+        "digits",
+        "comment",
+    ],
+)
+def test_a_megabyte_of_anything_takes_no_longer_than_it_is_long(text, value):
+    assert parse_json(text).value == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": [ // facts\n "x // y", /* and */ "b" // last\n ], /* so */ "n": 2}',
+        '// the list\n{"a": ["x // y", "b"], "n": 2}',
+    ],
+)
+def test_comments_are_stepped_over_and_counted(text):
+    parsed = parse_json(text)
+    assert parsed.value == {"a": ["x // y", "b"], "n": 2} and len(parsed.repairs) == 1

@@ -67,3 +67,33 @@ def test_no_prefix_is_longer_than_its_room(text, is_cut, max_tokens):
     prefix = made(Answer(text, is_cut=is_cut), max_tokens)
     assert count_words(prefix.text) <= max_tokens and "\n" not in prefix.text
     assert bool(prefix.text) is (prefix.counts["prefixes"] == 1)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ['{"cut_after": [2]}', "[[1], [2]]", "Sure! Here it is: ```json [] ```", '{"propositions": [' + " \n" * 5000],
+)
+def test_an_answer_to_another_question_is_no_prefix(reply):
+    assert made(reply) == ("", {"rejected_prefixes": 1, "rejected_prefixes.not_prose": 1})
+
+
+def test_a_prefix_in_another_language_is_refused():
+    german = "Es geht um eine Fahrkarte für die Nacht und um die Tageskarten in der Stadt."
+    assert made(german).counts["rejected_prefixes.other_language"] == 1
+
+
+def test_what_does_not_print_is_taken_out():
+    prefix = made("About \x1b[31mnight\u202e tickets.\x00")
+    assert prefix == ("About night tickets.", {"prefixes": 1, "unprintable_marks": 3})
+
+
+def test_of_an_answer_without_end_only_the_beginning_is_looked_at():
+    prefix = made("About night tickets. " * 100_000, max_tokens=12)
+    assert prefix == ("About night tickets. " * 2 + "About night tickets.", {"prefixes": 1, "trimmed_prefixes": 1})
+
+
+def test_months_are_known_in_digits():
+    settings = {"max_tokens": 40, "count_tokens": count_words}
+    ask = Asked("From the prices of May 2024.")
+    assert hold(place("Prices as of 03.05.2024.", PROMPT, **settings), ask).text == "From the prices of May 2024."
+    assert hold(place("Prices as of 03.06.2024.", PROMPT, **settings), ask).counts["rejected_prefixes"] == 1

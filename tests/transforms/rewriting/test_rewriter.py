@@ -223,7 +223,7 @@ def test_nothing_is_asked_for_documents_without_units_or_without_rewriting():
 def test_the_identity_holds_what_decides_the_units():
     identities = [str(rewriter(kind, **more).identity) for kind in KINDS for more in ({}, {"shown_chars": 7})]
     assert len(set(identities)) == 5  # a summary is shown the whole document
-    assert rewriter("context").identity["versions"]["prefixes"] == 2
+    assert rewriter("context").identity["versions"]["prefixes"] == 3
 
 
 def test_units_are_cut_shorter_for_prefixes_unless_a_window_was_chosen():

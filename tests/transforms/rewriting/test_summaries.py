@@ -111,3 +111,14 @@ def test_many_documents_share_their_calls():
     texts = [WORDS, WORDS * 300, WORDS * 2]
     summaries = hold_all([dialogue(text, context_tokens=1200) for text in texts], ask)
     assert ask.n_calls == 2 and all(summary.text for summary in summaries)
+
+
+@pytest.mark.parametrize("reply", ['{"propositions": []}', "[2, 5]", "Sure: ```json\n[]\n```"])
+def test_an_answer_to_another_question_is_no_summary(reply):
+    summary = hold(dialogue(WORDS), Asked(reply))
+    assert summary == ("", {"summaries_not_prose": 1, "unsummarised_documents": 1})
+
+
+def test_what_does_not_print_is_taken_out():
+    summary = hold(dialogue(WORDS), Asked("About a mill by the\u200b river."))
+    assert summary == ("About a mill by the river.", {"unprintable_marks": 1})
