@@ -69,7 +69,8 @@ class FileSeen(Record, frozen=True):
 class DocumentRead(Record, frozen=True):
     """A document as read: new, changed or perhaps the same. `content_id` is empty for a document without text.
 
-    Metadata that is too long to travel is the row `metadata_row` of the scratch file at `metadata_path`.
+    Metadata that is too long to travel is the row `metadata_row` of the scratch file at `metadata_path`. `n_parts` are
+    the units that its blocks are expected to give where they decide the cuts, else 0.
     """
 
     uri: str
@@ -83,6 +84,7 @@ class DocumentRead(Record, frozen=True):
     seconds: float
     metadata_path: str = ""
     metadata_row: int = -1
+    n_parts: int = 0
 
 
 class DocumentGone(Record, frozen=True):
@@ -129,6 +131,7 @@ class ContentChange(Record, frozen=True):
     path_row: int = -1
     former: str = ""
     is_loss: bool = False
+    n_parts: int = 0
 
 
 class ChangesWritten(Record, frozen=True):
@@ -171,6 +174,7 @@ class WorkEntry(Record, frozen=True):
     former: str = ""
     leftovers: tuple[str, ...] = ()
     uri: str = ""
+    n_parts: int = 0
 
 
 class WorkItem(Record, frozen=True):
@@ -204,7 +208,8 @@ class VectorsWritten(Record, frozen=True):
 class GuardCount(Record, frozen=True):
     """What the guards add up before anything is paid for. `reasons` are those of failures, `examples` a few of them.
 
-    Documents without text have no content to follow, so those that went and those that came are counted apart.
+    Documents without text have no content to follow, so those that went and those that came are counted apart. `parts`
+    are those of the `parts_contents`, of so many `parts_chars`, whose blocks decide the cuts.
     """
 
     vanished: int = 0
@@ -216,6 +221,9 @@ class GuardCount(Record, frozen=True):
     n_empty_gone: int = 0
     n_empty_new: int = 0
     work_contents: int = 0
+    parts: int = 0
+    parts_chars: int = 0
+    parts_contents: int = 0
 
 
 class DocumentShardWritten(Record, frozen=True):

@@ -127,5 +127,6 @@ def _add_up(counts: Iterable[Any]) -> Any:
 
 def _judge(total: Any, context: RunContext) -> str:
     verdict = refusal(context, total)
-    write_work_ahead(context, WorkAhead(total.work_chars, total.work_contents))
+    parts = total.parts, total.parts_chars, total.parts_contents
+    write_work_ahead(context, WorkAhead(total.work_chars, total.work_contents, *parts))
     return verdict
