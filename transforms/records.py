@@ -4,7 +4,6 @@ Every record is a `Record`; PCollections are typed with that base class, so that
 all of them. Paths are relative to the store's root; `first` and `count` are row ranges in the file at a path.
 """
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -158,6 +157,14 @@ class Several(Record, frozen=True):
     records: tuple["Records", ...]
 
 
+class SeveralWritten(Record, frozen=True):
+    """Where `Several` of one key lie: a range of bytes of a scratch file."""
+
+    path: str
+    offset: int
+    n_bytes: int
+
+
 class WorkEntry(Record, frozen=True):
     """One content to cut (`path` is a file of snapshots) or only to encode (`path` is a segment of units).
 
@@ -283,40 +290,15 @@ Records = (
     FileToRead | FileGone | ReadItem | FileSeen | DocumentRead | DocumentGone | Failure | Note
     | ContentChange | ChangesWritten | LeftoverVectors | TouchShard | WorkEntry | WorkItem | UnitsWritten | EncodeItem
     | VectorsWritten | GuardCount | DocumentShardWritten | ShardWritten | FillItem | ShardFilled | Several
+    | SeveralWritten
 )  # fmt: skip
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER: msgspec.msgpack.Decoder[Records] = msgspec.msgpack.Decoder(Records)
 
 
-SEVERAL_BYTES = 128 * 1024
-"""What records taken together hold at most, before compression; one record alone may be larger."""
-
 _LEAST_COMPRESSED_BYTES = 256
 _RAW, _ZSTD = b"\x00", b"\x01"
-
-
-def taken_together(records: Iterable[Record]) -> Iterator[Several]:
-    """All of `records`, in order, in as few elements as their sizes allow."""
-    together: list[Any] = []
-    n_bytes = 0
-    for record in records:
-        n_bytes += len(_ENCODER.encode(record))
-        if together and n_bytes > SEVERAL_BYTES:
-            yield Several(tuple(together))
-            together, n_bytes = [], len(_ENCODER.encode(record))
-        together.append(record)
-    if together:
-        yield Several(tuple(together))
-
-
-def one_by_one(records: Iterable[Record]) -> Iterator[Record]:
-    """`records`, with those that were taken together in the places of their `Several`."""
-    for record in records:
-        if isinstance(record, Several):
-            yield from record.records
-        else:
-            yield record
 
 
 class RecordCoder(beam.coders.Coder):
