@@ -9,15 +9,8 @@ from transforms.columns import strings
 from transforms.context import RunContext
 from transforms.documents import merged
 from transforms.identity import bucket
-from transforms.records import (
-    ChangesWritten,
-    ContentChange,
-    GuardCount,
-    LeftoverVectors,
-    Record,
-    RecordCoder,
-    WorkEntry,
-)
+from transforms.record_coder import RecordCoder
+from transforms.records import ChangesWritten, ContentChange, GuardCount, LeftoverVectors, Record, WorkEntry
 from transforms.store.files import Store
 from transforms.store.manifest import Shard
 from transforms.store.schemas import CONTENTS

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from transforms.context import RunContext, open_store
-from transforms.records import Record, RecordCoder, Several, SeveralWritten
+from transforms.record_coder import RecordCoder
+from transforms.records import Record, Several, SeveralWritten
 
 SEVERAL_BYTES = 128 * 1024
 """What records taken together hold at most, before compression; one record alone may be larger."""

@@ -14,7 +14,7 @@ from mill import Mill
 
 from models.fakes import HashingEncoder
 from pipelines.graph import build
-from transforms.records import RecordCoder
+from transforms.record_coder import RecordCoder
 from transforms.stages import joining, writing
 
 MAX_RECORD_BYTES = 256 * 1024

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.context import open_store
-from transforms.records import DocumentRead, Failure, Note, RecordCoder, SeveralWritten
+from transforms.record_coder import RecordCoder
+from transforms.records import DocumentRead, Failure, Note, SeveralWritten
 from transforms.together import INLINE_BYTES, SEVERAL_BYTES, all_records, one_by_one, passed_on, taken_together
 
 CODER = RecordCoder()

@@ -3,13 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.records import (
-    DocumentRead,
-    FileSeen,
-    Note,
-    RecordCoder,
-    Several,
-)
+from transforms.record_coder import RecordCoder
+from transforms.records import DocumentRead, FileSeen, Note, Several
 from transforms.together import taken_together
 
 CODER = RecordCoder()
