@@ -48,11 +48,6 @@ def generation_flops(n_parameters: int, n_input_tokens: Count, n_output_tokens: 
     return encoding_flops(n_parameters, n_input_tokens) + decoding_flops(n_parameters, n_output_tokens)
 
 
-def dot_product_flops(n_components: int) -> int:
-    """FLOP of one inner product of two vectors: 2 d."""
-    return 2 * n_components
-
-
 def device_seconds(flop: float, flop_per_second: float) -> float:
     """Seconds of a device that sustains `flop_per_second`. For encoding and prefill; decoding is bound by bandwidth."""
     return flop / flop_per_second

@@ -15,25 +15,24 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from models.graphemes import cluster_starts
 from models.tokenizer import Tokens, empty_tokens, split_pairs
+from models.word_places import (
+    SHORT_WORD,
+    SPACES,
+    SPACES_AND_MARKS,
+    blocks_of,
+    grapheme_floor,
+    pieces_of_long,
+    word_offsets,
+)
 from models.word_table import FORCED_CUT, MAX_REMEMBERED_LETTERS, WORD_START, EncodedWords, WordTable
 
-_BLOCK_CHARS = 131_072
-_PIECE_CHARS = 4096
 _GROUP_WORDS = 256
 _MAX_PIECES = 1024
 # A letter becomes three at most in the normal form BERT uses (a Hangul syllable), so shorter words are never too long.
 _MAX_LETTERS_OF_ONE = 3
 # White space to Python that BERT takes out of a word instead of ending it there.
 _TAKEN_OUT = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
-# Marks that are words of their own to BERT and no part of a special token: a text may be read in two halves there.
-_MARKS = "-,.;:!?/+*=|#~'\"(){}&%$@^\u3001\u3002\u4e00-\u9fff"
-_BREAK = re.compile(f"[{_MARKS}]")
-_SHORT_WORD = re.compile(f"[{_MARKS}]|[^{_MARKS}\\s]+")
-_SPACE_END = re.compile(r"\s")
-_SPACE_OR_MARK = re.compile(f"[{_MARKS}\\s]")
-_LETTER, _SPACE, _MARK = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
 def is_bert_wordpiece(definition: dict[str, Any]) -> bool:
@@ -76,7 +75,7 @@ class WordPieceTokenizer:
         """Content tokens of `text`; a word over `max_word_letters` comes in pieces with forced cuts between."""
         text = _TAKEN_OUT.sub("\x01", text)
         with self._lock:
-            blocks = [self._tokenize_block(text, *span) for span in _blocks(text)]
+            blocks = [self._tokenize_block(text, *span) for span in blocks_of(text)]
         if not blocks:
             return empty_tokens()
         starts, ends, flags = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
@@ -103,14 +102,14 @@ class WordPieceTokenizer:
 
     def _tokenize_block(self, text: str, start: int, end: int) -> "EncodedWords":
         block = text[start:end]
-        words, kinds = block.split(), _SPACES
+        words, kinds = block.split(), SPACES
         if not words:
             return EncodedWords.empty()
         if max(map(len, words)) > MAX_REMEMBERED_LETTERS:
             # Text without white space, such as minified code or Chinese, has short words too.
-            words, kinds = _SHORT_WORD.findall(block), _SPACES_AND_MARKS
+            words, kinds = SHORT_WORD.findall(block), SPACES_AND_MARKS
         rows = self._look_up(words)
-        encoded = self._words.expand(rows, _word_offsets(block, kinds) + start)
+        encoded = self._words.expand(rows, word_offsets(block, kinds) + start)
         self._words.forget_long()
         return encoded
 
@@ -170,7 +169,7 @@ class WordPieceTokenizer:
 
     def _encode_long(self, word: str) -> "EncodedWords":
         """Tokens of a run without white space of any length, with its over-long words in pieces."""
-        parts = [self._encode_piece(word, *piece) for piece in _pieces_of_long(word)]
+        parts = [self._encode_piece(word, *piece) for piece in pieces_of_long(word)]
         return EncodedWords(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _encode_piece(self, word: str, start: int, end: int, is_forced: bool) -> "EncodedWords":
@@ -216,23 +215,12 @@ class WordPieceTokenizer:
             while to - start > 1 and (letters := self._n_letters(text[start:to])) > self.max_word_letters:
                 to = start + max(1, (to - start) * self.max_word_letters // (letters + 1))
             if to < end and not text[to - 1 : to + 1].isascii():
-                to = _grapheme_floor(text, start, to)
+                to = grapheme_floor(text, start, to)
             yield start, to
             start = to
 
     def _n_letters(self, text: str) -> int:
         return len(text) if text.isascii() else len(self._tokenizer.normalizer.normalize_str(text))
-
-
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yields spans that tile `text`, cut at the first white space after `_BLOCK_CHARS`, or a mark where that is far."""
-    start = 0
-    while start < len(text):
-        least = start + _BLOCK_CHARS
-        found = _SPACE_END.search(text, least, least + _BLOCK_CHARS) or _SPACE_OR_MARK.search(text, least)
-        end = found.start() if found else len(text)
-        yield start, end
-        start = end
 
 
 def _groups(words: list[str]) -> Iterator[list[str]]:
@@ -249,44 +237,6 @@ def _groups(words: list[str]) -> Iterator[list[str]]:
             yield alike[start : start + _GROUP_WORDS]
     for word in long:
         yield [word]
-
-
-def _pieces_of_long(word: str) -> Iterator[tuple[int, int, bool]]:
-    """Yields spans that tile `word`, and whether the cut before is forced because no mark was near."""
-    start, is_forced = 0, False
-    while len(word) - start > _PIECE_CHARS:
-        marks = [match.start() for match in _BREAK.finditer(word, start + _PIECE_CHARS // 2, start + _PIECE_CHARS)]
-        end = marks[-1] if marks else _grapheme_floor(word, start, start + _PIECE_CHARS)
-        yield start, end, is_forced
-        start, is_forced = end, not marks
-    yield start, len(word), is_forced
-
-
-def _grapheme_floor(text: str, start: int, at: int) -> int:
-    """The last grapheme boundary in (start, at], or `at` where the cluster fills all of it."""
-    if text[at - 1 : at + 1].isascii():
-        return at
-    starts = cluster_starts(text, start, min(len(text), at + 64))
-    return max((place for place in starts if start < place <= at), default=at)
-
-
-def _word_offsets(text: str, kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Where each word begins: a run of letters, as `str.split` finds it, or a mark where `kinds` knows marks."""
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    kind = kinds[np.minimum(codes, len(kinds) - 1)]
-    goes_on = np.append(False, kind[:-1] == _LETTER)
-    return np.flatnonzero((kind == _MARK) | ((kind == _LETTER) & ~goes_on))
-
-
-def _kinds(*, with_marks: bool) -> NDArray[np.uint8]:
-    """For each code point what it is; the last stands for all after it, which are letters."""
-    table = np.full(0xA001, _LETTER, np.uint8)
-    for code in range(len(table)):
-        if chr(code).isspace():
-            table[code] = _SPACE
-        elif with_marks and _BREAK.match(chr(code)):
-            table[code] = _MARK
-    return table
 
 
 def _continuation_table(tokenizer: tokenizers.Tokenizer, prefix: str) -> NDArray[np.bool_]:
@@ -309,7 +259,3 @@ def _letters_table(tokenizer: tokenizers.Tokenizer, prefix: str, unknown: str) -
 def _reaches_over_words(token: dict[str, Any]) -> bool:
     has_space = len(str(token["content"]).split()) != 1
     return has_space or bool(token["lstrip"] or token["rstrip"] or token["single_word"] or token["normalized"])
-
-
-_SPACES = _kinds(with_marks=False)
-_SPACES_AND_MARKS = _kinds(with_marks=True)

@@ -91,7 +91,7 @@ def _explained(settings: Settings, texts: Sequence[str]) -> "list[Explanation | 
     from transforms.chunking import make_cutter, make_detection
     from transforms.elements import Snapshot
     from transforms.rewriting.dialogues import hold_all
-    from transforms.settings import RewritingSettings
+    from transforms.rewriting.settings import RewritingSettings
 
     chunking = settings.chunking.model_copy(update={"chunker": "pic"})
     chosen = settings.model_copy(update={"chunking": chunking, "rewriting": RewritingSettings()})

@@ -19,16 +19,8 @@ from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSetting
 from models.settings import EncoderSettings, Section
 from pipelines.settings_file import read_settings_file
 from pipelines.wording import shown, suggestion
-from transforms.settings import (
-    BoundarySettings,
-    ChunkingSettings,
-    IndexSettings,
-    PicSettings,
-    ReadingSettings,
-    RewritingSettings,
-    RunSettings,
-    SemanticSettings,
-)
+from transforms.rewriting.settings import BoundarySettings, PicSettings, RewritingSettings
+from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings, SemanticSettings
 
 
 class Settings(Section):

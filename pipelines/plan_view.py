@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from models.prices import Prices
 from pipelines.output import print_pairs, safe
 from pipelines.views import counts_in_words, outcome_pairs
+from transforms.planning.corpus import AUTO
 from transforms.planning.costs import PolicyFigures
 from transforms.planning.figures import Figure, Mark
 
@@ -41,6 +42,7 @@ LEGEND = (
     ("attn", "FLOP of attention; the column FLOP leaves them out"),
     ("flat ...", "bytes of a FAISS index over all units, without ids and texts"),
 )
+_AUTO_TEXT = "the default: as structural where there is markup, else as recursive; a --sample counts it"
 _SHORT_NAMES = {"sentence + section": "sent. + section", "sentence + paragraph + section": "sent.+par.+sect."}
 
 
@@ -132,11 +134,13 @@ def _cell(figure: Figure | None) -> str:
 def bases(plan: "Plan") -> list[tuple[str, str]]:
     """The encoder, the devices and the prices that the figures rest on."""
     windows, facts = plan.corpus.windows, plan.facts
+    has_auto = AUTO in plan.corpus.passes
     sizes = f"{windows.fixed} / {windows.recursive} / {windows.structural} tokens, {windows.overlap_tokens} shared"
     spans = _spans_text(plan.overlap)
     return [
         *([("overlap", _overlap_text(plan.overlap))] if windows.overlap_tokens else []),
         *([("spans", spans)] if spans else []),
+        *([] if has_auto else [("auto", _AUTO_TEXT)]),
         ("encoder", f"{safe(facts.name)}, {facts.parameters / 1e6:.2f} M parameters, {facts.dimension} components"),
         ("windows", f"fixed / recursive / structural: {sizes}"),
         *price_bases(plan.prices, plan.turnover),

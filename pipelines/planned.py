@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from models.errors import CorpusmillError, SettingsError
-from models.facts import encoder_facts
+from models.facts import EncoderFacts, encoder_facts
 from models.prices import Prices
 from pipelines.config import Settings
 from pipelines.plan import planned_windows
-from transforms.planning.corpus import passes_from_lengths
+from pipelines.wording import n_of
+from transforms.planning.corpus import Windows, passes_from_lengths
 from transforms.planning.lengths import Lengths
 from transforms.planning.policies import POLICIES
 from transforms.work import CHARS_PER_TOKEN, WorkAhead
@@ -24,7 +25,7 @@ POLICY_OF = {
     "auto": "recursive", "fixed": "fixed", "recursive": "recursive", "structural": "structural",
     "semantic": "semantic", "pic": "PIC", "llm": "LLM boundaries",
 }  # fmt: skip
-"""The policy of a plan that a chunker's units are counted by; auto cuts as recursive does where there is no markup."""
+"""The policy of a plan that a chunker's units are counted by. auto cuts so where there is no markup."""
 
 
 class _Value(msgspec.Struct):
@@ -85,22 +86,40 @@ def read_planned(path: str) -> Planned:
 def planned_by_counts(settings: Settings, ahead: WorkAhead) -> Planned | None:
     """What the formulas of `corpusmill plan` say of the texts that a run was going to cut, as if none was known before.
 
-    The texts are taken to be of one length, at `CHARS_PER_TOKEN` characters a token. None where there are none, or no
-    formula fits: rewritten units, and windows counted in another model's tokens.
+    The texts are taken to be of one length, at `CHARS_PER_TOKEN` characters a token; those whose blocks decide the
+    cuts give as many units as was estimated when they were read. None where there are none, or no formula fits:
+    rewritten units, and windows counted in another model's tokens.
     """
     if not ahead.work_contents or settings.rewriting.rewrite != "none":
         return None
-    policy, prices = _policy(settings), Prices()
-    assumed = prices.assumptions.model_copy(update={"neighbours_each_side": settings.semantic.neighbour_sentences})
+    prices = Prices()
     try:
         facts = encoder_facts(settings.encoder, prices.encoder)
         windows = planned_windows(settings, facts)
     except CorpusmillError:
         return None
-    n_texts = ahead.work_contents
-    texts = "1 text" if n_texts == 1 else f"{n_texts:,} texts"
-    source = f"{policy} formula, {texts} of {ahead.work_chars:,} characters"
-    passes = passes_from_lengths(_even_lengths(ahead), windows, facts, assumed, source)
+    done = [_by_formula(settings, ahead, windows, facts, prices), _by_parts(ahead, facts, prices)]
+    known = [part for part in done if part is not None]
+    flops = [part.flop for part in known if part.flop is not None]
+    return Planned(
+        units=sum(part.units for part in known),
+        encoder_tokens=sum(part.encoder_tokens for part in known),
+        flop=sum(flops) if len(flops) == len(known) else None,
+        source="; ".join(part.source for part in known),
+    )
+
+
+def _by_formula(
+    settings: Settings, ahead: WorkAhead, windows: Windows, facts: EncoderFacts, prices: Prices
+) -> Planned | None:
+    """Of the texts whose blocks do not decide; None where there are none."""
+    n_texts, n_chars = ahead.work_contents - ahead.parts_contents, ahead.work_chars - ahead.parts_chars
+    if not n_texts:
+        return None
+    policy = _policy(settings)
+    assumed = prices.assumptions.model_copy(update={"neighbours_each_side": settings.semantic.neighbour_sentences})
+    source = f"{policy} formula, {n_of(n_texts, 'text')} of {n_chars:,} characters"
+    passes = passes_from_lengths(_even_lengths(n_texts, n_chars), windows, facts, assumed, source)
     work = POLICIES[policy](passes, facts, assumed)
     n_tokens = work.total("tokens")
     # The run's FLOP have those of models in them, whose sizes a plan does not know.
@@ -114,6 +133,16 @@ def _policy(settings: Settings) -> str:
     return "semantic, windows" if reads_windows else POLICY_OF[chunker]
 
 
-def _even_lengths(ahead: WorkAhead) -> Lengths:
-    quotient, rest = divmod(max(1, ahead.work_chars // CHARS_PER_TOKEN), ahead.work_contents)
-    return Lengths([quotient, quotient + 1], [ahead.work_contents - rest, rest])
+def _by_parts(ahead: WorkAhead, facts: EncoderFacts, prices: Prices) -> Planned | None:
+    """Of the texts that are cut along their blocks; None where there are none."""
+    if not ahead.parts_contents:
+        return None
+    added = facts.overhead_tokens + prices.assumptions.context_tokens_per_unit
+    n_tokens = ahead.parts_chars / CHARS_PER_TOKEN + ahead.parts * added
+    source = f"blocks of {n_of(ahead.parts_contents, 'text')} of {ahead.parts_chars:,} characters"
+    return Planned(ahead.parts, n_tokens, 2 * facts.parameters * n_tokens, source)
+
+
+def _even_lengths(n_texts: int, n_chars: int) -> Lengths:
+    quotient, rest = divmod(max(1, n_chars // CHARS_PER_TOKEN), n_texts)
+    return Lengths([quotient, quotient + 1], [n_texts - rest, rest])

@@ -8,7 +8,8 @@ import pyarrow as pa
 from models.llm.records import PASSING_REASONS
 from transforms.context import RunContext
 from transforms.listing import ListedFile
-from transforms.records import FileGone, FileToRead, ReadItem, RecordCoder
+from transforms.record_coder import RecordCoder
+from transforms.records import FileGone, FileToRead, ReadItem
 from transforms.store.files import Store
 from transforms.store.manifest import DocumentShard
 from transforms.store.segments import read_table

@@ -9,15 +9,8 @@ from transforms.columns import strings
 from transforms.context import RunContext
 from transforms.documents import merged
 from transforms.identity import bucket
-from transforms.records import (
-    ChangesWritten,
-    ContentChange,
-    GuardCount,
-    LeftoverVectors,
-    Record,
-    RecordCoder,
-    WorkEntry,
-)
+from transforms.record_coder import RecordCoder
+from transforms.records import ChangesWritten, ContentChange, GuardCount, LeftoverVectors, Record, WorkEntry
 from transforms.store.files import Store
 from transforms.store.manifest import Shard
 from transforms.store.schemas import CONTENTS
@@ -133,7 +126,15 @@ def plan_shard(context: RunContext, index: int, records: list[Record]) -> tuple[
     entries = _with_leftovers(context, [entry for entry in found if entry is not None], records)
     entries.sort(key=lambda entry: (entry.path, entry.first))
     n_chars = sum(entry.n_chars for entry in entries)
-    return entries, GuardCount(vanished=vanished(changes), work_chars=n_chars, work_contents=len(entries))
+    in_parts = [entry for entry in entries if entry.n_parts]
+    return entries, GuardCount(
+        vanished=vanished(changes),
+        work_chars=n_chars,
+        work_contents=len(entries),
+        parts=sum(entry.n_parts for entry in in_parts),
+        parts_chars=sum(entry.n_chars for entry in in_parts),
+        parts_contents=len(in_parts),
+    )
 
 
 def gains_of(changes: Iterable[ContentChange]) -> dict[str, ContentChange]:
@@ -153,7 +154,8 @@ def _work_for(
     """The stage at which a content enters: the first whose recipe is not the one that made it."""
     if known is None:
         assert gain is not None
-        return WorkEntry(name, index, "cut", gain.path, gain.path_row, 1, gain.n_chars, gain.former, uri=gain.uri)
+        place, n_parts = (gain.path, gain.path_row), gain.n_parts
+        return WorkEntry(name, index, "cut", *place, 1, gain.n_chars, gain.former, uri=gain.uri, n_parts=n_parts)
     if known.cut_recipe != context.cut_recipe:
         uri = gain.uri if gain is not None else ""
         place = known.snapshot_segment, known.snapshot_row

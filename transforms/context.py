@@ -9,16 +9,8 @@ from transforms.identity import bucket, uri_bucket
 from transforms.layout import shard_of
 from transforms.recipes import Recipe
 from transforms.rewriting.asking import AskingPlan
-from transforms.settings import (
-    BoundarySettings,
-    ChunkingSettings,
-    IndexSettings,
-    PicSettings,
-    ReadingSettings,
-    RewritingSettings,
-    RunSettings,
-    SemanticSettings,
-)
+from transforms.rewriting.settings import BoundarySettings, PicSettings, RewritingSettings
+from transforms.settings import ChunkingSettings, IndexSettings, ReadingSettings, RunSettings, SemanticSettings
 from transforms.spending import Spending
 from transforms.store.dry import DryStore, is_dry
 from transforms.store.files import Store

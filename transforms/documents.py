@@ -210,7 +210,8 @@ def _fail_late(result: Resolved, claim: DocumentRead, failed: Mapping[str, Failu
 
 def _gain(result: Resolved, before: Document | None, claim: DocumentRead) -> None:
     name, former = claim.content_id, before.content_id if before else ""
-    result.changes.append(ContentChange(name, 1, name, claim.uri, claim.n_chars, claim.path, claim.path_row, former))
+    place = claim.uri, claim.n_chars, claim.path, claim.path_row
+    result.changes.append(ContentChange(name, 1, name, *place, former, n_parts=claim.n_parts))
 
 
 def _lose(result: Resolved, before: Document, cause: str) -> None:

@@ -13,8 +13,8 @@ from transforms.indexing.drift import Errors, judge
 from transforms.indexing.recipe import IndexRecipe, n_training_rows, plan_index
 from transforms.indexing.sampling import take_sample
 from transforms.indexing.training import measure_errors, train, training_id
+from transforms.live_units import live_ids, live_rows
 from transforms.records import FillItem, ShardFilled, ShardWritten
-from transforms.shards import live_ids, live_rows
 from transforms.store.files import damaged
 from transforms.store.manifest import Shard, Training
 

@@ -9,7 +9,7 @@ from transforms.context import RunContext
 from transforms.indexing.recall import Answers, answer, choose_queries, choose_shards, measure_recall
 from transforms.indexing.recipe import IndexRecipe, code_bytes
 from transforms.indexing.shards import load
-from transforms.shards import live_ids, live_rows
+from transforms.live_units import live_ids, live_rows
 from transforms.store.manifest import Gates, Shard, Training
 
 Ids = NDArray[np.int64]

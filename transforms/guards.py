@@ -32,6 +32,9 @@ def add_up(counts: Iterable[GuardCount]) -> GuardCount:
         n_empty_gone=sum(part.n_empty_gone for part in parts),
         n_empty_new=sum(part.n_empty_new for part in parts),
         work_contents=sum(part.work_contents for part in parts),
+        parts=sum(part.parts for part in parts),
+        parts_chars=sum(part.parts_chars for part in parts),
+        parts_contents=sum(part.parts_contents for part in parts),
     )
 
 

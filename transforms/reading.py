@@ -13,12 +13,14 @@ from apache_beam.io.filesystems import FileSystems
 
 from models.errors import ExtractionError
 from transforms.changes import DUPLICATE
+from transforms.chunking import has_markup
 from transforms.context import RunContext
 from transforms.elements import Snapshot
 from transforms.extraction import Extracted, content_id, extract_file, format_of, is_table
 from transforms.identity import row_uri
 from transforms.listing import stat_file
 from transforms.metadata_files import MetadataSink
+from transforms.planning.parts import expected_units
 from transforms.recipes import fingerprint
 from transforms.records import (
     DocumentGone,
@@ -50,6 +52,13 @@ class SnapshotSink:
         self._names: list[str] = []
         self._snapshots: list[Snapshot] = []
         self._n_chars = 0
+
+    def n_parts(self, snapshot: Snapshot) -> int:
+        """Units that are expected of a document which is cut along its blocks; 0 of one that is not."""
+        chunking = self._context.chunking
+        window = self._context.recipes["cut"].parts.get("windows", {}).get("structural")
+        is_by_blocks = chunking.chunker == "structural" or (chunking.chunker == "auto" and has_markup(snapshot))
+        return expected_units(snapshot, int(window), chunking.min_tokens) if window and is_by_blocks else 0
 
     def add(self, name: str, extracted: Extracted) -> tuple[str, int]:
         """Keep a snapshot and return its place: the path it will have and its row."""
@@ -238,7 +247,8 @@ def _document(
     identity = _content_id(extracted)
     path, row = sink.add(identity, extracted) if identity else ("", -1)
     n_chars = len(extracted.snapshot.text)
-    read = DocumentRead(uri, file, extracted.row, identity, n_chars, path, row, metadata, seconds)
+    n_parts = sink.n_parts(extracted.snapshot) if identity else 0
+    read = DocumentRead(uri, file, extracted.row, identity, n_chars, path, row, metadata, seconds, n_parts=n_parts)
     return sink.metadata.placed(read)
 
 

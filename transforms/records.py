@@ -4,12 +4,7 @@ Every record is a `Record`; PCollections are typed with that base class, so that
 all of them. Paths are relative to the store's root; `first` and `count` are row ranges in the file at a path.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any
-
-import apache_beam as beam
 import msgspec
-import pyarrow as pa
 
 from transforms.store.manifest import DocumentShard, FileEntry, Shard, Training
 
@@ -69,7 +64,8 @@ class FileSeen(Record, frozen=True):
 class DocumentRead(Record, frozen=True):
     """A document as read: new, changed or perhaps the same. `content_id` is empty for a document without text.
 
-    Metadata that is too long to travel is the row `metadata_row` of the scratch file at `metadata_path`.
+    Metadata that is too long to travel is the row `metadata_row` of the scratch file at `metadata_path`. `n_parts` are
+    the units that its blocks are expected to give where they decide the cuts, else 0.
     """
 
     uri: str
@@ -83,6 +79,7 @@ class DocumentRead(Record, frozen=True):
     seconds: float
     metadata_path: str = ""
     metadata_row: int = -1
+    n_parts: int = 0
 
 
 class DocumentGone(Record, frozen=True):
@@ -129,6 +126,7 @@ class ContentChange(Record, frozen=True):
     path_row: int = -1
     former: str = ""
     is_loss: bool = False
+    n_parts: int = 0
 
 
 class ChangesWritten(Record, frozen=True):
@@ -155,6 +153,14 @@ class Several(Record, frozen=True):
     records: tuple["Records", ...]
 
 
+class SeveralWritten(Record, frozen=True):
+    """Where `Several` of one key lie: a range of bytes of a scratch file."""
+
+    path: str
+    offset: int
+    n_bytes: int
+
+
 class WorkEntry(Record, frozen=True):
     """One content to cut (`path` is a file of snapshots) or only to encode (`path` is a segment of units).
 
@@ -171,6 +177,7 @@ class WorkEntry(Record, frozen=True):
     former: str = ""
     leftovers: tuple[str, ...] = ()
     uri: str = ""
+    n_parts: int = 0
 
 
 class WorkItem(Record, frozen=True):
@@ -204,7 +211,8 @@ class VectorsWritten(Record, frozen=True):
 class GuardCount(Record, frozen=True):
     """What the guards add up before anything is paid for. `reasons` are those of failures, `examples` a few of them.
 
-    Documents without text have no content to follow, so those that went and those that came are counted apart.
+    Documents without text have no content to follow, so those that went and those that came are counted apart. `parts`
+    are those of the `parts_contents`, of so many `parts_chars`, whose blocks decide the cuts.
     """
 
     vanished: int = 0
@@ -216,6 +224,9 @@ class GuardCount(Record, frozen=True):
     n_empty_gone: int = 0
     n_empty_new: int = 0
     work_contents: int = 0
+    parts: int = 0
+    parts_chars: int = 0
+    parts_contents: int = 0
 
 
 class DocumentShardWritten(Record, frozen=True):
@@ -275,77 +286,5 @@ Records = (
     FileToRead | FileGone | ReadItem | FileSeen | DocumentRead | DocumentGone | Failure | Note
     | ContentChange | ChangesWritten | LeftoverVectors | TouchShard | WorkEntry | WorkItem | UnitsWritten | EncodeItem
     | VectorsWritten | GuardCount | DocumentShardWritten | ShardWritten | FillItem | ShardFilled | Several
+    | SeveralWritten
 )  # fmt: skip
-
-_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
-_DECODER: msgspec.msgpack.Decoder[Records] = msgspec.msgpack.Decoder(Records)
-
-
-SEVERAL_BYTES = 128 * 1024
-"""What records taken together hold at most, before compression; one record alone may be larger."""
-
-_LEAST_COMPRESSED_BYTES = 256
-_RAW, _ZSTD = b"\x00", b"\x01"
-
-
-def taken_together(records: Iterable[Record]) -> Iterator[Several]:
-    """All of `records`, in order, in as few elements as their sizes allow."""
-    together: list[Any] = []
-    n_bytes = 0
-    for record in records:
-        n_bytes += len(_ENCODER.encode(record))
-        if together and n_bytes > SEVERAL_BYTES:
-            yield Several(tuple(together))
-            together, n_bytes = [], len(_ENCODER.encode(record))
-        together.append(record)
-    if together:
-        yield Several(tuple(together))
-
-
-def one_by_one(records: Iterable[Record]) -> Iterator[Record]:
-    """`records`, with those that were taken together in the places of their `Several`."""
-    for record in records:
-        if isinstance(record, Several):
-            yield from record.records
-        else:
-            yield record
-
-
-class RecordCoder(beam.coders.Coder):
-    """MessagePack for any `Record`, compressed where that pays: paths of one run are much alike.
-
-    Unlike Beam's fallback it is no pickle, and equal records give equal bytes.
-    """
-
-    def encode(self, value: Record) -> bytes:
-        data = _ENCODER.encode(value)
-        if len(data) < _LEAST_COMPRESSED_BYTES:
-            return _RAW + data
-        packed = _codec().compress(data, asbytes=True)
-        return _ZSTD + len(data).to_bytes(4, "big") + packed
-
-    def decode(self, encoded: bytes) -> Record:
-        if encoded[:1] == _RAW:
-            return _DECODER.decode(memoryview(encoded)[1:])
-        n_bytes = int.from_bytes(encoded[1:5], "big")
-        return _DECODER.decode(_codec().decompress(memoryview(encoded)[5:], n_bytes))
-
-    def is_deterministic(self) -> bool:
-        return True
-
-    def to_type_hint(self) -> Any:
-        return Record
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RecordCoder)
-
-    def __hash__(self) -> int:
-        return hash("RecordCoder")
-
-
-def _codec() -> pa.Codec:
-    """A codec holds a context that two threads must not use at once; making one costs a microsecond."""
-    return pa.Codec("zstd", compression_level=1)
-
-
-beam.coders.registry.register_coder(Record, RecordCoder)

@@ -4,7 +4,7 @@ The files depend on the last version and on the contents that came and went, nev
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -28,36 +28,19 @@ from transforms.dead_letters import failure_row
 from transforms.elements import PASSAGE
 from transforms.former_vectors import segment_of, vectors_of
 from transforms.identity import unmatched
-from transforms.ledger import DETECTION_COLUMNS, shard_ledger
-from transforms.records import ContentChange, Failure, Record, ShardWritten, UnitsWritten, VectorsWritten
+from transforms.ledger import shard_ledger
+from transforms.new_units import NewUnits, collect_units
+from transforms.records import ContentChange, Failure, Record, ShardWritten
 from transforms.scattered import Scattered
 from transforms.scratch import let_pages_go, read_all
 from transforms.store.manifest import FileEntry, Shard
 from transforms.store.schemas import FAILURES, SNAPSHOTS, UNITS
 from transforms.store.segments import open_vectors, read_table, write_scattered, write_table, write_vectors
-from transforms.work_vectors import work_vectors_schema
 
 MAX_SEGMENTS = 16
-ROWS_AT_ONCE = 8192
 UNFINISHED = ""
 """The cut recipe of a content that no recipe made: each run cuts it until one does."""
 NO_UNITS: dict[str, Any] = {"units_segment": "", "units_row": -1, "vectors_segment": "", "vectors_row": -1}
-KEYS = pa.schema([UNITS.field(name) for name in ("content_id", "ordinal", "unit_id", "vector_id", "n_tokens")])
-BILLED = pa.schema([*KEYS, *(pa.field(name, pa.float64()) for name in ("seconds", *DETECTION_COLUMNS))])
-
-
-class NewUnits(msgspec.Struct):
-    """The units made in this run for one shard, sorted by (content, ordinal), row for row beside their vectors.
-
-    `keys` are small columns of `units`; `costs` those of `vectors`, whose column `vector` stays where it is. `n_bad`
-    counts the units left out because nothing brought their vector.
-    """
-
-    units: Scattered
-    keys: pa.Table
-    vectors: Scattered
-    costs: pa.Table
-    n_bad: int
 
 
 def write_shard(
@@ -120,54 +103,6 @@ def _not_made_anew(
         outcomes.update({"failed": n_documents, reason: n_documents, "stale": n_documents, "unchanged": -n_documents})
     rows = [failure_row(failed[name], is_stale=True) for name in names]
     return dict(sorted(outcomes.items())), pa.Table.from_pylist(rows, FAILURES)
-
-
-def collect_units(
-    context: RunContext,
-    index: int,
-    records: Iterable[Record],
-    failed: Collection[str],
-    counts: Mapping[str, int],
-    known: Collection[str],
-) -> NewUnits:
-    """The shard's units and vectors out of the run's scratch files; a unit without a sound vector is left out."""
-    records = list(records)
-    paths = sorted({r.path for r in records if isinstance(r, UnitsWritten)})
-    units = _of_shard(Scattered.of([read_all(context.root, path) for path in paths]), index)
-    is_wanted = {name: n > 0 for name, n in counts.items()} | dict.fromkeys(set(known) - counts.keys(), True)
-    wanted = pa.array(sorted(name for name, wanted in is_wanted.items() if wanted and name not in failed), pa.string())
-    names = units.column("content_id", pa.string())
-    units = _ordered(units.take(np.flatnonzero(pc.is_in(names, value_set=wanted).to_numpy())))
-    paths = sorted({r.path for r in records if isinstance(r, VectorsWritten)})
-    return _aligned(context, units, Scattered.of([read_all(context.root, path) for path in paths]))
-
-
-def _of_shard(units: Scattered, index: int) -> Scattered:
-    return units.take(np.flatnonzero(units.column("shard", pa.int32()).to_numpy() == index))
-
-
-def _ordered(units: Scattered) -> Scattered:
-    """Units by (content, ordinal), each once: work that a retry did twice counts once."""
-    keys = units.columns(KEYS)
-    order = pc.sort_indices(keys, [(name, "ascending") for name in ("content_id", "ordinal", "unit_id")])
-    names = keys.column("unit_id").take(order).combine_chunks()
-    is_first = np.ones(len(names), bool)
-    is_first[1:] = pc.not_equal(names[1:], names[:-1]).to_numpy(zero_copy_only=False)
-    return units.take(order.to_numpy()[is_first])
-
-
-def _aligned(context: RunContext, units: Scattered, vectors: Scattered) -> NewUnits:
-    wanted = units.column("vector_id", pa.int64()).to_numpy()
-    have = vectors.column("vector_id", pa.int64()).to_numpy()
-    order = np.argsort(have, kind="stable")  # of vectors that were made twice, the first
-    place = np.searchsorted(have, wanted, sorter=order)
-    found = np.zeros(len(wanted), bool)
-    inside = place < len(have)
-    found[inside] = have[order[place[inside]]] == wanted[inside]
-    units, vectors = units.take(np.flatnonzero(found)), vectors.take(order[place[found]])
-    schema = work_vectors_schema(context.dimension, "").remove_metadata()
-    costs = vectors.columns(schema.remove(schema.get_field_index("vector")))
-    return NewUnits(units, units.columns(BILLED), vectors, costs, int((~found).sum()))
 
 
 def _updated(
@@ -340,44 +275,3 @@ def _matrix(rows: Scattered, dimension: int) -> NDArray[np.float16]:
         matrix[places] = vectors_of(table.column("vector"))[numbers]
         let_pages_go()
     return matrix
-
-
-def live_places(context: RunContext, shard: Shard) -> dict[str, NDArray[np.int64]]:
-    """The rows of each vectors segment, by its path, that the shard's contents point at."""
-    places: dict[str, list[NDArray[np.int64]]] = {entry.path: [] for entry in shard.vectors}
-    for row in sorted(load_contents(context.store, shard).values(), key=lambda row: row.vectors_row):
-        if row.n_units:
-            places[row.vectors_segment].append(np.arange(row.vectors_row, row.vectors_row + row.n_units))
-    return {path: np.concatenate(parts) for path, parts in places.items() if parts}
-
-
-def live_ids(context: RunContext, shard: Shard) -> NDArray[np.int64]:
-    """The ids of a shard's live units that an index holds, sorted. Reads no vector."""
-    places = live_places(context, shard)
-    segments = [entry for entry in shard.vectors if entry.path in places]
-    ids = [open_vectors(context.store, entry).ids[places[entry.path]] for entry in segments]
-    found = np.sort(np.concatenate([np.empty(0, np.int64), *ids]))
-    return found[found >= 0]
-
-
-def live_rows(
-    context: RunContext, shard: Shard, without: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
-    """The ids and vectors of a shard's live units that an index holds, in id order, less those in `without`."""
-    places = live_places(context, shard)
-    segments = [open_vectors(context.store, entry) for entry in shard.vectors if entry.path in places]
-    rows = [places[entry.path] for entry in shard.vectors if entry.path in places]
-    rows = [some[segment.ids[some] >= 0] for segment, some in zip(segments, rows, strict=True)]
-    if without is not None:
-        rows = [some[~np.isin(segment.ids[some], without)] for segment, some in zip(segments, rows, strict=True)]
-    found = [segment.ids[some] for segment, some in zip(segments, rows, strict=True)]
-    ids = np.concatenate([np.empty(0, np.int64), *found])
-    order = np.argsort(ids)
-    to = np.empty(len(order), np.int64)
-    to[order] = np.arange(len(order))
-    vectors = np.empty((len(ids), context.dimension), np.float16)
-    for segment, some, first in zip(segments, rows, np.cumsum([0, *map(len, found)])[:-1], strict=True):
-        for start in range(0, len(some), ROWS_AT_ONCE):
-            part = some[start : start + ROWS_AT_ONCE]
-            vectors[to[first + start : first + start + len(part)]] = segment.rows(part)
-    return ids[order], vectors

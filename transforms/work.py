@@ -13,10 +13,17 @@ MAX_RECORD_BYTES = 128 * 1024
 
 
 class WorkAhead(msgspec.Struct, frozen=True):
-    """What a run is going to cut or encode, known before it pays for anything: contents, and characters of them."""
+    """What a run is going to cut or encode, known before it pays for anything: contents, and characters of them.
+
+    Of `parts_contents` of them, of `parts_chars`, the blocks decide the cuts: into so many `parts`, as was estimated
+    when they were read.
+    """
 
     work_chars: int
     work_contents: int = 0
+    parts: int = 0
+    parts_chars: int = 0
+    parts_contents: int = 0
 
 
 def write_work_ahead(context: RunContext, ahead: WorkAhead) -> None:

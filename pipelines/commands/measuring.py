@@ -135,7 +135,7 @@ def boundaries(arguments: argparse.Namespace) -> Outcome:
     """Compare a chunker's cuts with marked texts."""
     from pipelines.evaluation.boundaries import measure_boundaries
     from pipelines.run_context import local_questioning
-    from transforms.settings import RewritingSettings
+    from transforms.rewriting.settings import RewritingSettings
 
     settings = settings_of(arguments).model_copy(update={"rewriting": RewritingSettings()})  # which moves no cut
     report = measure_boundaries(

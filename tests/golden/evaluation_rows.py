@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from segmentations import gaps_of_masses
 
 from models.prices import token_usd
 from transforms.evaluation import attribution, boundaries, extent, oracles, statistics
@@ -27,13 +28,21 @@ def _extent(inputs: Inputs) -> list[float]:
     return [found.recall[0], found.precision[0], found.iou[0]]
 
 
+def _iou_at_f1(inputs: Inputs) -> float:
+    """Of two extents of one length, F1 is the share that they have in common."""
+    first = 1000 - round(1000 * inputs["f1"])
+    found = extent.extents(_spans(0, 1000), _spans(first, first + 1000), 1)
+    assert found.f1[0] == inputs["f1"]
+    return found.iou[0]
+
+
 def _whole_document(inputs: Inputs) -> float:
     return extent.extents(_spans(0, inputs["gold_tokens"]), _spans(0, inputs["document_tokens"]), 1).iou[0]
 
 
 def _baseline(inputs: Inputs, is_all: bool) -> boundaries.Disagreements:
     """Segments of one length and a last one of k, so that the finite text has exactly the shares of a long one."""
-    reference = boundaries.gaps_of_masses([inputs["segment_units"]] * 50 + [inputs["window_units"]])
+    reference = gaps_of_masses([inputs["segment_units"]] * 50 + [inputs["window_units"]])
     cuts = boundaries.all_boundaries(reference) if is_all else boundaries.no_boundaries(reference)
     return boundaries.compare(reference, cuts, inputs["window_units"])
 
@@ -105,8 +114,8 @@ ROWS: dict[str, Callable[[Inputs], float | list[float]]] = {
     "eval.iou_1000": _oracle_iou,
     "eval.iou_ratio": _iou_ratio,
     "eval.whole_document_iou": _whole_document,
-    "eval.f1_to_iou.80": lambda i: extent.iou_of_f1(i["f1"]),
-    "eval.f1_to_iou.50": lambda i: extent.iou_of_f1(i["f1"]),
+    "eval.f1_to_iou.80": _iou_at_f1,
+    "eval.f1_to_iou.50": _iou_at_f1,
     "eval.extent.too_small": _extent,
     "eval.extent.too_large": _extent,
     "eval.extent.misaligned": _extent,

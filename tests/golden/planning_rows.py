@@ -5,14 +5,12 @@ from math import hypot, sqrt
 from models.flops import (
     decoding_flops,
     device_seconds,
-    dot_product_flops,
     encoding_flops,
     generation_flops,
 )
 from models.prices import device_usd, token_usd
 from transforms.planning.counts import (
     corpus_tokens,
-    pairs_of,
     prompt_tokens,
     rewriting_tokens,
     semantic_tokens,
@@ -201,6 +199,16 @@ def agentic_flop(i):
 
 def gpu_usd(i, flop):
     return device_usd(device_seconds(flop, i["flop_per_second"]), i["usd_per_gpu_hour"])
+
+
+def pairs_of(n_items):
+    """Unordered pairs, which a matrix of similarities has."""
+    return n_items * (n_items - 1) // 2
+
+
+def dot_product_flops(n_components):
+    """A product and a sum a component."""
+    return 2 * n_components
 
 
 def pairwise_flop(i):

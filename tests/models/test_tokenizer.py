@@ -82,8 +82,8 @@ def test_plain_words_are_cut_as_the_library_cuts_them(wordpiece, changed):
 def test_a_text_read_in_many_blocks_has_the_tokens_of_one(wordpiece, monkeypatch):
     text = "One-two three, café. " * 200 + "食べ物。" * 300 + " end"
     whole = wordpiece.encode(text).offsets
-    monkeypatch.setattr("models.wordpiece._BLOCK_CHARS", 64)
-    monkeypatch.setattr("models.wordpiece._PIECE_CHARS", 32)
+    monkeypatch.setattr("models.word_places._BLOCK_CHARS", 64)
+    monkeypatch.setattr("models.word_places._PIECE_CHARS", 32)
     monkeypatch.setattr("models.word_table._MAX_WORDS", 4)
     tokens = WordPieceTokenizer(wordpiece.definition, 256).tokenize(text)
     assert list(zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True)) == whole

@@ -292,6 +292,25 @@ def test_answers_that_are_stored_cut_and_others_are_assumed(mill):
         assert endpoint.n_requests == n_requests
 
 
+@pytest.mark.parametrize("window", [[], ["--window-tokens", "60"]])
+def test_of_marked_up_texts_the_blocks_are_counted(mill, run, checkout, window):
+    """The formula for running text says 33 units of the examples, and there are 80."""
+    words = ["ingest", "--input", checkout / "examples" / "corpus", "--output", mill.root, "--encoder", "minilm"]
+    planned = json.loads(run(*words, *window, "--json")[1])["planned"]
+    assert planned["units"]["planned"] == pytest.approx(planned["units"]["measured"], rel=0.1)
+    assert planned["encoder_tokens"]["planned"] == pytest.approx(planned["encoder_tokens"]["measured"], rel=0.1)
+    assert planned["source"].startswith("recursive formula, 23 texts of 4,836 characters; blocks of 10 texts of ")
+
+
+def test_texts_that_are_cut_again_are_planned_by_the_formula(mill, run):
+    """Only who reads a document sees its blocks."""
+    mill.write("a.md", "# One\n\n" + "\n\n".join(prose(f"a{n}") for n in range(4)))
+    words = ["ingest", "--input", mill.source, "--output", mill.root, "--encoder", "hashing", "--json"]
+    assert json.loads(run(*words)[1])["planned"]["source"].startswith("blocks of 1 text ")
+    again = json.loads(run(*words, "--window-tokens", "40", "--accept-recipe-change")[1])
+    assert again["planned"]["source"].startswith("recursive formula, 1 text ")
+
+
 def test_without_a_dry_run_the_formulas_stand_beside(mill, run):
     mill.write("a.txt", prose("a") * 40)
     words = ["ingest", "--input", mill.source, "--output", mill.root, "--encoder", "hashing"]

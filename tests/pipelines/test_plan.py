@@ -133,6 +133,13 @@ def test_the_json_has_the_documented_keys_and_the_table_its_figures(run, checkou
     assert fixed["units"] == {**fixed["units"], "value": 16_000, "unit": "units", "mark": "formula"}
 
 
+def test_a_plan_from_counts_says_where_the_default_chunker_is_counted(run, mill):
+    mill.write("a.md", "# One\n\ntwo")
+    line = "auto the default: as structural where there is markup, else as recursive; a --sample counts it"
+    assert line in " ".join(run("plan", *COUNTS)[1].split())
+    assert line not in " ".join(run("plan", "--sample", mill.source)[1].split())
+
+
 def test_spans_are_told_what_the_overlap_protects(run):
     code, out, _ = run("plan", *COUNTS, "--overlap-tokens", "20", "--span-tokens", "40")
     assert code == 0 and "of 40 tokens: =8.1% are whole in no fixed window; overlap 39 is enough" in " ".join(

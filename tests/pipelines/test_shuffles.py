@@ -1,17 +1,20 @@
 """What crosses a shuffle is small and plain, whatever the documents are like: limits of Flink, kept on every runner."""
 
 import base64
+import dataclasses
 import json
 import random
 from types import ModuleType
 
+import numpy as np
 import pytest
 from apache_beam.portability import common_urns
 from apache_beam.runners.pipeline_context import PipelineContext
 from mill import Mill
 
+from models.fakes import HashingEncoder
 from pipelines.graph import build
-from transforms.records import RecordCoder
+from transforms.record_coder import RecordCoder
 from transforms.stages import joining, writing
 
 MAX_RECORD_BYTES = 256 * 1024
@@ -48,10 +51,11 @@ def sizes(monkeypatch):
 
         monkeypatch.setattr(stages, name, call)
 
-    spy(joining, "resolve", 1)
+    for stages in (joining, writing):
+        spy(stages, "all_records", 1)
     spy(joining, "plan_shard", 2)
     spy(writing, "write_shard", 2)
-    spy(writing, "write_documents", 2)
+    spy(writing, "plan_fills", 1)
     monkeypatch.setattr(RecordCoder, "encode", lambda self, value: records.append(len(e := encode(self, value))) or e)
     return records, groups
 
@@ -64,6 +68,22 @@ def test_records_and_groups_stay_small(mill, sizes):
     records, groups = sizes
     assert max(records) <= MAX_RECORD_BYTES
     assert len(groups) >= 4 and max(groups) <= MAX_GROUP_BYTES
+
+
+def test_what_is_said_of_many_tiny_rows_stays_small(mill, sizes, monkeypatch):
+    """All rows of a table may go to one key, and be dead letters of one run; few bytes each, they do not add up."""
+    real = HashingEncoder.encode
+
+    def broken(self, texts):
+        return dataclasses.replace(real(self, texts), valid=np.arange(len(texts)) % 2 == 0)
+
+    monkeypatch.setattr(HashingEncoder, "encode", broken)
+    mill.write("rows.jsonl", "\n".join(f'{{"id":{number},"text":"w{number}"}}' for number in range(4_000)))
+    report = mill.run(recall_queries=0, max_failures="60%", work_item_tokens=2048)
+    assert report.documents["listed"] == 4_000 and report.documents["failed"] > 1_000
+    records, groups = sizes
+    assert max(records) <= MAX_RECORD_BYTES and max(groups) < 2 * 4_000  # bytes a row
+    assert len(mill.rows("failures")) == report.documents["failed"]
 
 
 def test_groups_stay_small_with_as_much_metadata_as_documents_may_have(mill, sizes):

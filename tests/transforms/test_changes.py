@@ -21,7 +21,8 @@ from transforms.changes import (
     write_changes,
 )
 from transforms.listing import ListedFile
-from transforms.records import FileGone, FileToRead, RecordCoder
+from transforms.record_coder import RecordCoder
+from transforms.records import FileGone, FileToRead
 from transforms.store.schemas import FAILURES
 
 

@@ -1,13 +1,12 @@
 """A content shard's segments: what a run adds, when they are written as one, and that work done twice is done once."""
 
-import numpy as np
 import pytest
 from hand_mill import HandMill
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import transforms.shards as shards
-from transforms.shards import live_ids, live_rows
+from transforms.live_units import live_ids
 
 
 @pytest.fixture
@@ -152,18 +151,6 @@ def test_outgrown_document_shards_split_and_lose_nothing(mill, monkeypatch):
     assert (outcome.documents["deleted"], outcome.documents["unchanged"]) == (2, 48)
     monkeypatch.undo()
     assert mill.run().outcome.version == mill.manifest().version
-
-
-def test_rows_come_in_id_order_without_those_asked_to_be_left_out(mill):
-    fill(mill, range(9))
-    mill.run()
-    fill(mill, range(2), "edited")
-    mill.run()
-    context, _, _ = mill.context()
-    ids, vectors = live_rows(context, shard(mill))
-    assert np.array_equal(ids, live_ids(context, shard(mill))) and len(vectors) == 9
-    some, rest = live_rows(context, shard(mill), without=ids[::2])
-    assert np.array_equal(some, ids[1::2]) and np.array_equal(rest, vectors[1::2])
 
 
 edits = st.lists(

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.records import RecordCoder, WorkEntry
+from transforms.record_coder import RecordCoder
+from transforms.records import WorkEntry
 from transforms.work import MAX_ENTRIES, WorkPacker
 
 entries = st.builds(

@@ -15,8 +15,9 @@ from transforms.extraction.normalising import normalise
 from transforms.rewriting.asking import Asking
 from transforms.rewriting.prompts import load_prompt
 from transforms.rewriting.queries import Questions, read_questions
+from transforms.rewriting.settings import BoundarySettings, PicSettings, RewritingSettings
 from transforms.semantic.detection import Detector, detection_encoder
-from transforms.settings import BoundarySettings, ChunkingSettings, PicSettings, RewritingSettings, SemanticSettings
+from transforms.settings import ChunkingSettings, SemanticSettings
 
 ASKING = frozenset({"pic", "llm"})
 """The chunkers that ask a language model."""

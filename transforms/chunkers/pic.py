@@ -22,8 +22,8 @@ from transforms.rewriting.asking import Asking
 from transforms.rewriting.dialogues import Dialogue
 from transforms.rewriting.prompts import Prompt
 from transforms.rewriting.queries import Questions
+from transforms.rewriting.settings import PicSettings
 from transforms.semantic.detection import Detector
-from transforms.settings import PicSettings
 
 VERSION = 3
 

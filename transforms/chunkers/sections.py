@@ -2,13 +2,23 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-from transforms.chunkers.measuring import MeasuredText
 from transforms.elements import Block, BlockKind, Snapshot
 
 VERSION = 1
 
 _TEXT_KINDS = frozenset({"heading", "paragraph", "list", "quote"})
+
+
+class Measured(Protocol):
+    """A text with numbered places to cut it at, as `MeasuredText` has them."""
+
+    n_tokens: int
+
+    def index_at(self, position: int) -> int: ...
+
+    def clean_floor(self, index: int) -> int: ...
 
 
 @dataclass
@@ -35,7 +45,7 @@ class Part:
         return self.kind in _TEXT_KINDS
 
 
-def group_blocks(snapshot: Snapshot, measured: MeasuredText, window: int, min_tokens: int) -> Iterator[Part]:
+def group_blocks(snapshot: Snapshot, measured: Measured, window: int, min_tokens: int) -> Iterator[Part]:
     """Yields parts that tile the document's tokens.
 
     A heading goes with what follows it, and so does a heading without a body. A block below `min_tokens` joins a
@@ -54,7 +64,7 @@ def group_blocks(snapshot: Snapshot, measured: MeasuredText, window: int, min_to
         yield part
 
 
-def _block_parts(blocks: Iterable[Block], measured: MeasuredText) -> Iterator[Part]:
+def _block_parts(blocks: Iterable[Block], measured: Measured) -> Iterator[Part]:
     """Yields one part a block; text between two blocks belongs to the first, text before all is a paragraph."""
     starts = [(measured.clean_floor(measured.index_at(block.start)), block) for block in blocks if block.kind != "page"]
     ends = [*(start for start, _ in starts), measured.n_tokens]
@@ -66,7 +76,7 @@ def _block_parts(blocks: Iterable[Block], measured: MeasuredText) -> Iterator[Pa
             yield _part_of(block, start, end, measured)
 
 
-def _part_of(block: Block, start: int, end: int, measured: MeasuredText) -> Part:
+def _part_of(block: Block, start: int, end: int, measured: Measured) -> Part:
     if block.kind == "table" and block.header_end > block.start:
         body = min(measured.index_at(block.header_end), end)
         return Part(start, end, "table", body, (block.start, block.header_end))

@@ -7,7 +7,6 @@ the two in one segment and the other has not, WindowDiff windows where the numbe
 these gaps and this `k`; their own defaults for both differ, from these and from each other.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,18 +33,6 @@ class Disagreements(NamedTuple):
     def windowdiff(self) -> float:
         """Share of windows that count for WindowDiff; 0 is perfect."""
         return self.windowdiff_errors / self.n_windows
-
-
-def gaps_of_masses(masses: Sequence[int]) -> Gaps:
-    """The gaps of a segmentation given as the lengths of its segments.
-
-    >>> gaps_of_masses([2, 3]).tolist()
-    [False, True, False, False]
-    """
-    ends = np.cumsum(masses)
-    gaps = np.zeros(max(0, int(ends[-1]) - 1), np.bool_)
-    gaps[ends[:-1] - 1] = True
-    return gaps
 
 
 def window_units(reference: Gaps) -> int:

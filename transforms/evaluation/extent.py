@@ -151,12 +151,3 @@ def documents_found(gold: Spans, retrieved: Spans, n_questions: int) -> NDArray[
     wanted = gold.questions * n_documents + gold.documents
     is_relevant = np.isin(retrieved.questions * n_documents + retrieved.documents, wanted)
     return np.bincount(retrieved.questions[is_relevant], minlength=n_questions) > 0
-
-
-def iou_of_f1(f1: float) -> float:
-    """IoU of one question from its F1: `F1 / (2 - F1)`. It does not hold for means over questions.
-
-    >>> iou_of_f1(0.5)
-    0.3333333333333333
-    """
-    return f1 / (2 - f1)

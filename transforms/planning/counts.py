@@ -21,15 +21,6 @@ def units_of_size(n_tokens: float, *tokens_per_unit: float) -> float:
     return sum(n_tokens / size for size in tokens_per_unit)
 
 
-def pairs_of(n_items: int) -> int:
-    """Unordered pairs of items: n (n - 1) / 2.
-
-    >>> pairs_of(120)
-    7140
-    """
-    return n_items * (n_items - 1) // 2
-
-
 def detection_tokens(n_tokens: Count, neighbours_each_side: int = 1, edge_tokens: Count = 0) -> Count:
     """Tokens read when each sentence is encoded with its neighbours: (2 b + 1) T, less `edge_tokens`.
 

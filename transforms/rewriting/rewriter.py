@@ -28,8 +28,8 @@ from transforms.rewriting.answers_text import fitting_sentences
 from transforms.rewriting.dialogues import Dialogue, T, together
 from transforms.rewriting.passages import Span, sentences_within
 from transforms.rewriting.prompts import Prompt, load_prompt
+from transforms.rewriting.settings import RewritingSettings
 from transforms.sentences import VERSION as SENTENCES_VERSION
-from transforms.settings import RewritingSettings
 
 # Raise when the same answers give other units.
 VERSION = 2

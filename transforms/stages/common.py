@@ -5,6 +5,7 @@ from typing import Any, Tuple  # noqa: UP035 - Beam's type hints
 
 import apache_beam as beam
 
+import transforms.record_coder  # noqa: F401 - registered for every stage
 from transforms.records import Record
 
 Keyed = Tuple[int, Record]  # noqa: UP006

@@ -19,9 +19,9 @@ from transforms.records import (
     LeftoverVectors,
     Note,
     Record,
-    one_by_one,
 )
 from transforms.stages.common import COUNTS, ITEMS, NOTES, Keyed, KeyedGroup, same
+from transforms.together import all_records
 from transforms.work import CHARS_PER_TOKEN, WorkAhead, WorkPacker, write_work_ahead
 from transforms.work_vectors import is_of_recipe, read_leftover
 
@@ -41,7 +41,7 @@ class JoinDocuments(beam.PTransform):
 def _join_documents(group: KeyedGroup, context: RunContext) -> Iterator[Any]:
     index, records = group
     known = load_documents(context.store, context.document_shards[index])
-    resolved = resolve(known, list(one_by_one(records)))
+    resolved = resolve(known, list(all_records(context, records)))
     yield TaggedOutput(COUNTS, count_documents(resolved))
     yield from write_content_changes(context, index, merged(resolved.changes))
 
@@ -127,5 +127,6 @@ def _add_up(counts: Iterable[Any]) -> Any:
 
 def _judge(total: Any, context: RunContext) -> str:
     verdict = refusal(context, total)
-    write_work_ahead(context, WorkAhead(total.work_chars, total.work_contents))
+    parts = total.parts, total.parts_chars, total.parts_contents
+    write_work_ahead(context, WorkAhead(total.work_chars, total.work_contents, *parts))
     return verdict

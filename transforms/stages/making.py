@@ -19,6 +19,7 @@ from transforms.records import (
     Record,
 )
 from transforms.stages.common import FAILURES, ITEMS, NOTES, Keyed, count, same
+from transforms.together import passed_on
 
 
 @dataclass
@@ -38,7 +39,7 @@ class CutUnits(beam.PTransform):
         cut = (
             admitted
             | "Cut" >> cutting.with_resource_hints(**cutting_hints(self.context))
-            | "Sort" >> beam.FlatMap(_sort_cut).with_outputs(NOTES, FAILURES, ITEMS, main="places")
+            | "Sort" >> beam.FlatMap(_sort_cut, self.context).with_outputs(NOTES, FAILURES, ITEMS, main="places")
         )
         places = cut["places"] | "Places" >> beam.Map(same).with_output_types(Keyed)
         return (
@@ -72,19 +73,21 @@ def _by_asking(context: RunContext) -> beam.PTransform[Any, Any]:
     return RunInference(LlmHandler(context))
 
 
-def _sort_cut(results: Iterable[Any]) -> Iterator[Any]:
+def _sort_cut(results: Iterable[Any], context: RunContext) -> Iterator[Any]:
+    said: dict[str, list[Record]] = {}
     for result in results:
         match result:
             case Note():
                 count("cut", result.outcome, result.count)
-                yield TaggedOutput(NOTES, result)
+                said.setdefault(NOTES, []).append(result)
             case Failure():
-                yield TaggedOutput(FAILURES, result)
+                said.setdefault(FAILURES, []).append(result)
             case EncodeItem():
                 count("cut", "tokens", result.n_tokens)
                 yield TaggedOutput(ITEMS, result)
             case _:
                 yield result
+    yield from (TaggedOutput(tag, together) for tag, together in passed_on(context, said))
 
 
 @dataclass
@@ -103,7 +106,7 @@ class EncodeUnits(beam.PTransform):
             items
             | "SpreadItems" >> beam.Reshuffle()
             | "Encode" >> RunInference(EncoderHandler(self.context)).with_resource_hints(**hints)
-            | "Sort" >> beam.FlatMap(_sort_encoded).with_outputs(NOTES, FAILURES, main="places")
+            | "Sort" >> beam.FlatMap(_sort_encoded, self.context).with_outputs(NOTES, FAILURES, main="places")
         )
         return (
             encoded["places"] | "Places" >> beam.Map(same).with_output_types(Keyed),
@@ -112,7 +115,7 @@ class EncodeUnits(beam.PTransform):
         )
 
 
-def _sort_encoded(item: Any) -> Iterator[Any]:
-    yield from (TaggedOutput(NOTES, note) for note in item.notes)
-    yield from (TaggedOutput(FAILURES, failure) for failure in item.failures)
+def _sort_encoded(item: Any, context: RunContext) -> Iterator[Any]:
+    said = {NOTES: item.notes, FAILURES: item.failures}
+    yield from (TaggedOutput(tag, together) for tag, together in passed_on(context, said))
     yield from item.places

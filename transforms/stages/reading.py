@@ -19,9 +19,9 @@ from transforms.records import (
     Note,
     ReadItem,
     Record,
-    taken_together,
 )
 from transforms.stages.common import Keyed, count
+from transforms.together import passed_on
 
 
 @dataclass
@@ -53,8 +53,7 @@ def _read(item: Record, context: RunContext) -> Iterator[tuple[int, Record]]:
     for record in records:
         count("read", type(record).__name__)
         by_shard.setdefault(context.document_shard(home_uri(record)), []).append(record)
-    for shard, together in by_shard.items():
-        yield from ((shard, several) for several in taken_together(together))
+    yield from passed_on(context, by_shard)
 
 
 def home_uri(record: Record) -> str:

@@ -13,13 +13,14 @@ from transforms.filling import fill_shard, plan_fills
 from transforms.guards import failed_contents, unfinished_contents
 from transforms.publishing import publish
 from transforms.records import (
+    Failure,
     Record,
     ShardWritten,
     TouchShard,
-    one_by_one,
 )
 from transforms.shards import write_shard
 from transforms.stages.common import Keyed, KeyedGroup
+from transforms.together import all_records
 
 
 @dataclass
@@ -38,7 +39,8 @@ class WriteDocuments(beam.PTransform):
 def _write_documents(group: KeyedGroup, context: RunContext, verdict: str, failures: list[Any]) -> Iterator[Record]:
     index, records = group
     if not verdict:
-        yield write_documents(context, index, list(one_by_one(records)), failed_contents(failures))
+        failed = failed_contents(all_failures(context, failures))
+        yield write_documents(context, index, list(all_records(context, records)), failed)
 
 
 @dataclass
@@ -57,8 +59,13 @@ class WriteShards(beam.PTransform):
 def _write_shard(group: KeyedGroup, context: RunContext, verdict: str, failures: list[Any]) -> Iterator[Record]:
     index, records = group
     if not verdict:
-        failed, unfinished = failed_contents(failures), unfinished_contents(failures)
-        yield write_shard(context, index, list(records), failed, unfinished)
+        found = all_failures(context, failures)
+        yield write_shard(context, index, list(records), failed_contents(found), unfinished_contents(found))
+
+
+def all_failures(context: RunContext, failures: list[Any]) -> list[Failure]:
+    """The dead letters that a side input stands for."""
+    return [failure for failure in all_records(context, failures) if isinstance(failure, Failure)]
 
 
 @dataclass
@@ -110,4 +117,5 @@ class Publish(beam.PTransform):
 
 
 def _publish(group: KeyedGroup, context: RunContext, verdict: str) -> str:
-    return publish(context, (r for r in group[1] if not isinstance(r, TouchShard)), verdict).version
+    records = all_records(context, group[1])
+    return publish(context, (r for r in records if not isinstance(r, TouchShard)), verdict).version

@@ -17,8 +17,9 @@ from transforms.chunkers.anchors import CENTROID, centroid
 from transforms.chunking import Detection, Questioning, make_cutter
 from transforms.elements import Block, Snapshot
 from transforms.rewriting.asking import Asking, estimated_tokens
+from transforms.rewriting.settings import BoundarySettings, PicSettings
 from transforms.semantic.detection import Detector
-from transforms.settings import BoundarySettings, ChunkingSettings, PicSettings, SemanticSettings
+from transforms.settings import ChunkingSettings, SemanticSettings
 
 CATS, BANKS = "The cat slept on the warm sill. " * 3, "Markets fell when banks raised rates. " * 3
 TEXT = (CATS + BANKS + CATS).strip()

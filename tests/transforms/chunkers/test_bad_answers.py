@@ -15,8 +15,9 @@ from transforms.chunking import Detection, Questioning, make_cutter
 from transforms.elements import CHUNK, PASSAGE, PROPOSITION, SOURCE_LEVELS, SUMMARY, Snapshot
 from transforms.rewriting.asking import Asking, estimated_tokens
 from transforms.rewriting.dialogues import hold_all
+from transforms.rewriting.settings import PicSettings, RewritingSettings
 from transforms.semantic.detection import Detector
-from transforms.settings import ChunkingSettings, PicSettings, RewritingSettings, SemanticSettings
+from transforms.settings import ChunkingSettings, SemanticSettings
 
 SUBJECTS = ["The library opens at nine.", "A dragonfly hunts over ponds.", "Bread needs flour and yeast.",
             "Markets fell by 3 percent.", "The Harrow line runs at night."]  # fmt: skip

@@ -16,7 +16,8 @@ from models.tokenizer import HashingTokenizer
 from transforms.chunking import Questioning, make_cutter, make_detection
 from transforms.extraction.markdown import extract_markdown
 from transforms.rewriting.asking import Asking, estimated_tokens
-from transforms.settings import ChunkingSettings, PicSettings, SemanticSettings
+from transforms.rewriting.settings import PicSettings
+from transforms.settings import ChunkingSettings, SemanticSettings
 
 STORED = Path(__file__).with_name("golden_units.json")
 CHUNKERS = ("fixed", "recursive", "structural", "semantic", "pic", "llm")

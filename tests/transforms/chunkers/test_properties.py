@@ -17,8 +17,9 @@ from models.settings import EncoderSettings
 from transforms.chunking import Detection, Questioning, make_cutter
 from transforms.elements import Snapshot
 from transforms.rewriting.asking import Asking, estimated_tokens
+from transforms.rewriting.settings import PicSettings
 from transforms.semantic.detection import Detector
-from transforms.settings import ChunkingSettings, PicSettings, SemanticSettings
+from transforms.settings import ChunkingSettings, SemanticSettings
 
 CHUNKERS = ["fixed", "recursive", "structural", "auto", "semantic", "pic", "llm"]
 HASHING = EncoderSettings(encoder="hashing", max_input_tokens=24)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from segmentations import gaps_of_masses
 
 from models.errors import SettingsError
-from transforms.evaluation.boundaries import all_boundaries, compare, gaps_of_masses, no_boundaries, window_units
+from transforms.evaluation.boundaries import all_boundaries, compare, no_boundaries, window_units
 
 MASSES = st.lists(st.integers(1, 9), min_size=1, max_size=12).filter(lambda masses: sum(masses) > 8)
 

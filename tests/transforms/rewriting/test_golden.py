@@ -16,7 +16,8 @@ from transforms.extraction.markdown import extract_markdown
 from transforms.rewriting.asking import estimated_tokens
 from transforms.rewriting.dialogues import hold
 from transforms.rewriting.rewriter import Rewriter
-from transforms.settings import ChunkingSettings, RewritingSettings
+from transforms.rewriting.settings import RewritingSettings
+from transforms.settings import ChunkingSettings
 
 STORED = Path(__file__).with_name("golden_rewritten.json")
 KINDS = ("propositions", "context", "summary")

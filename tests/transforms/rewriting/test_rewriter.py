@@ -16,7 +16,8 @@ from transforms.chunking import make_cutter
 from transforms.elements import CHUNK, PASSAGE, PROPOSITION, SOURCE_LEVELS, SUMMARY, CutDocument, Snapshot, Unit
 from transforms.rewriting.dialogues import hold
 from transforms.rewriting.rewriter import UNITS_AT_ONCE, Rewriter
-from transforms.settings import ChunkingSettings, RewritingSettings
+from transforms.rewriting.settings import RewritingSettings
+from transforms.settings import ChunkingSettings
 
 TOKENIZER = HashingTokenizer(60)
 KINDS = ["propositions", "context", "summary"]

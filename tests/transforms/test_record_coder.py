@@ -3,16 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.records import (
-    SEVERAL_BYTES,
-    DocumentRead,
-    FileSeen,
-    Note,
-    RecordCoder,
-    Several,
-    one_by_one,
-    taken_together,
-)
+from transforms.record_coder import RecordCoder
+from transforms.records import DocumentRead, FileSeen, Note, Several
+from transforms.together import taken_together
 
 CODER = RecordCoder()
 texts = st.text(max_size=300)
@@ -30,23 +23,6 @@ def test_what_comes_out_is_what_went_in(many):
     for record in [*many, Several(tuple(many))]:
         assert CODER.decode(CODER.encode(record)) == record
         assert CODER.encode(record) == CODER.encode(CODER.decode(CODER.encode(record)))
-
-
-@given(records, st.integers(1, 40))
-def test_records_taken_together_come_one_by_one(many, repeats):
-    many = many * repeats
-    together = list(taken_together(many))
-    assert list(one_by_one(together)) == many == list(one_by_one(many))
-    assert all(several.records for several in together)
-
-
-def test_what_is_taken_together_stays_small():
-    long = Note("x" * 50_000, 1)
-    huge = Note("y" * 300_000, 1)
-    together = list(taken_together([long] * 7 + [huge] + [long]))
-    sizes = [sum(len(record.outcome) for record in several.records) for several in together]
-    assert [size for size in sizes if size > SEVERAL_BYTES] == [300_000]
-    assert sum(sizes) == 650_000 + 50_000
 
 
 def test_paths_of_one_run_are_compressed():
