@@ -12,10 +12,15 @@ _SETTING_PREFIX = "setting:"
 _HOURS = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}
 
 
+def is_setting(destination: str) -> bool:
+    """Whether an argument, by its destination, is a setting's flag."""
+    return destination.startswith(_SETTING_PREFIX)
+
+
 def setting_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings given as flags, by name, as text."""
     given = vars(arguments).items()
-    return {name.removeprefix(_SETTING_PREFIX): text for name, text in given if name.startswith(_SETTING_PREFIX)}
+    return {name.removeprefix(_SETTING_PREFIX): text for name, text in given if is_setting(name)}
 
 
 def add_setting_flags(parser: argparse.ArgumentParser, *sections: str) -> None:
