@@ -34,6 +34,11 @@ def search(parser: argparse.ArgumentParser) -> None:
     add_root(parser)
     parser.add_argument("question", metavar="QUESTION", help="what to look for")
     parser.add_argument("--k", type=positive, default=10, metavar="N", help="hits at most (a number, default 10)")
+    parser.add_argument(
+        "--uri",
+        metavar="PATTERN",
+        help="search only documents whose whole uri matches, such as '*/notes/*' (default: all documents)",
+    )
     parser.add_argument("--version", metavar="V", help="search this version (default: the current one)")
     add_setting_flags(parser, "encoder")
 

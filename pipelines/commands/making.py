@@ -71,7 +71,7 @@ def search(arguments: argparse.Namespace) -> Outcome:
     from pipelines.search import open_index
 
     index = open_index(arguments.root, arguments.version, encoder)
-    hits = [msgspec.to_builtins(hit) for hit in index.search([arguments.question], arguments.k)[0]]
+    hits = [msgspec.to_builtins(hit) for hit in index.search([arguments.question], arguments.k, arguments.uri)[0]]
     if index.outcomes["queries_over_limit"]:
         complain("the question is over the encoder's limit; its end was not read")
     payload = {"version": index.version, "hits": hits, **_fan_in(index.fan_in, arguments.k)}

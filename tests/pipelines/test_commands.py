@@ -155,6 +155,9 @@ def test_failures_are_listed_with_document_stage_and_reason(run, tmp_path):
     words = ["ingest", "--input", f"{corpus}/*", "--output", root, "--encoder", "hashing", "--max-failures", "3"]
     code, out, _ = run(*words)
     assert code == 0 and f"`corpusmill failures {root}` lists the 2 failures" in out.splitlines()[-1]
+    assert answer(run, "search", root, "rye", "--uri", "*/good.*")["hits"][0]["uri"] == f"{corpus}/good.txt"
+    code, out, err = run("search", root, "rye", "--uri", "bad*")
+    assert (code, out) == (2, "") and "matches no document" in err and err.count("\n") == 1
     listed = answer(run, "failures", root, "--show", "1")
     assert listed["n_failures"] == 2 and [row["uri"] for row in listed["failures"]] == [f"{corpus}/a.pdf"]
     code, out, _ = run("failures", root)
