@@ -232,9 +232,10 @@ def _check_encoder(settings: EncoderSettings, manifest: Manifest) -> None:
     names = (stored.keys() | given.keys()) - {"document_prompt"}  # which no question is given
     differing = sorted(name for name in names if stored.get(name) != given.get(name))
     if differing:
-        parts = ", ".join(f"{name} {stored.get(name)!s:.12} != {given.get(name)!s:.12}" for name in differing)
         made_by = manifest.encoder.get("settings", {}).get("encoder", "unknown")
+        parts = ", ".join(f"{name} {stored.get(name)!s:.12} != {given.get(name)!s:.12}" for name in differing)
+        details = f" ({parts})" if made_by == settings.encoder else ""  # two names say enough
         raise ModelError(
-            f"encoder {settings.encoder!r} is not the one that made version {manifest.version}, {made_by!r} ({parts}); "
+            f"encoder {settings.encoder!r} is not the one that made version {manifest.version}, {made_by!r}{details}; "
             "leave the encoder's flags out to search with that one, or ingest again with this one"
         )
