@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from collections.abc import Sequence
 from typing import Any
 
 BEAM_FLAGS = "Any other flag is handed to Apache Beam, such as --runner or --direct_num_workers."
@@ -23,14 +24,14 @@ def setting_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name.removeprefix(_SETTING_PREFIX): text for name, text in given if is_setting(name)}
 
 
-def add_setting_flags(parser: argparse.ArgumentParser, *sections: str) -> None:
-    """One flag for every setting of `sections`, worded by the settings' own schema."""
+def add_setting_flags(parser: argparse.ArgumentParser, *sections: str, without: Sequence[str] = ()) -> None:
+    """One flag for every setting of `sections` but those named in `without`, worded by the settings' own schema."""
     from pipelines.config import Settings, setting_fields
 
     for section in sections:
         group = parser.add_argument_group(f"settings [{section}]", Settings.model_fields[section].description)
         for setting in setting_fields().values():
-            if setting.section != section:
+            if setting.section != section or setting.name in without:
                 continue
             text = f"{setting.description} ({setting.facts})".replace("%", "%%")
             options: dict[str, Any] = {"metavar": setting.metavar}

@@ -95,7 +95,7 @@ def chunk(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="document to cut")
     parser.add_argument("--explain", action="store_true", help="show the sentences with the scores that made the cuts")
     add_config(parser)
-    add_setting_flags(parser, *CUTTING_SECTIONS, "rewriting", "encoder")
+    add_setting_flags(parser, *CUTTING_SECTIONS, "rewriting", "encoder", without=("input",))
 
 
 def config(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from models.fake_llm import FakeEndpoint, refused
 from pipelines import cli
 from transforms.store.files import Store
 from transforms.store.manifest import Gates, Manifest
@@ -169,3 +170,15 @@ def test_failures_are_listed_with_document_stage_and_reason(run, tmp_path):
     (corpus / "b.pdf").unlink()
     assert run(*words, "--accept-deletes")[0] == 0
     assert run("failures", root)[:2] == (0, "nothing failed\n")
+
+
+@pytest.mark.parametrize("policy", [["--chunker", "llm"], ["--rewrite", "summary"]])
+def test_a_denied_key_is_said_although_the_texts_are_indexed(run, tmp_path, policy):
+    (tmp_path / "mill.txt").write_text("The mill grinds rye. It is old. It stands at the river.")
+    with FakeEndpoint(refused(401)) as endpoint:
+        model = ["--llm-url", endpoint.url, "--llm-revision", "1", "--llm-key-variable", "MILL_KEY"]
+        words = ["ingest", "--input", tmp_path / "*.txt", "--output", tmp_path / "index", "--encoder", "hashing"]
+        code, out, err = run(*words, *policy, *model)
+    assert code == 0 and "1 indexed" in out and "lists the failure" in out
+    said = [line for line in err.splitlines() if line.startswith("corpusmill: ")]
+    assert len(said) == 1 and "denied 1 answer" in said[0] and "MILL_KEY" in said[0]
