@@ -15,7 +15,7 @@ def read_text(path: Path, max_bytes: int, remedy: str) -> str:
         with path.open("rb") as stream:
             data = stream.read(max_bytes + 1)
     except OSError as error:
-        raise SettingsError(f"{str(path)!a} cannot be read: {error.strerror}") from error
+        raise SettingsError(f"{str(path)!a} cannot be read: {error.strerror}; name a file that is there") from error
     if len(data) > max_bytes:
         raise SettingsError(f"{str(path)!a} is over {max_bytes} bytes; {remedy}")
     try:

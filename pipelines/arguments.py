@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from models.errors import SettingsError
 from pipelines import measuring_arguments as measuring
 from pipelines import mill_arguments as mill
+from pipelines.flags import is_setting
 from pipelines.wording import suggestion
 
 
@@ -42,6 +43,7 @@ def build_parser(only: str | None = None) -> Parser:
         if only is None or only == command.name:
             command.add_arguments(sub)
             sub.add_argument("--json", action="store_true", help="print one JSON object (its keys: docs/json.md)")
+            sub.usage = _usage(sub)
     return parser
 
 
@@ -84,6 +86,17 @@ def subparsers_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Argumen
     """The parser of each command."""
     (action,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     return dict(action.choices)
+
+
+def _usage(parser: argparse.ArgumentParser) -> str | None:
+    """The usage without settings, which fill a screen before the first word of help; None where there are none."""
+    own = [action for action in parser._actions if not is_setting(action.dest)]
+    if len(own) == len(parser._actions):
+        return None
+    formatter = parser._get_formatter()
+    formatter.add_usage(None, own, parser._mutually_exclusive_groups, prefix="usage: ")
+    words = formatter.format_help().strip().removeprefix("usage: ").replace("%", "%%")
+    return f"{words}\n{' ' * len(f'usage: {parser.prog} ')}[--SETTING VALUE ...]"
 
 
 def _sentence(text: str) -> str:

@@ -119,7 +119,7 @@ def cut_file(
     except ExtractionError as error:
         raise CorpusmillError(f"{path}: {error}") from error
     except OSError as error:
-        raise CorpusmillError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise CorpusmillError(f"{path} cannot be read: {error.strerror or error}; name one document") from error
 
 
 def _documents(path: str, reading: ReadingSettings, cutter: "Cutter", explains: bool) -> Iterator[ChunkedDocument]:

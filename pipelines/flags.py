@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from collections.abc import Sequence
 from typing import Any
 
 BEAM_FLAGS = "Any other flag is handed to Apache Beam, such as --runner or --direct_num_workers."
@@ -12,20 +13,25 @@ _SETTING_PREFIX = "setting:"
 _HOURS = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}
 
 
+def is_setting(destination: str) -> bool:
+    """Whether an argument, by its destination, is a setting's flag."""
+    return destination.startswith(_SETTING_PREFIX)
+
+
 def setting_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings given as flags, by name, as text."""
     given = vars(arguments).items()
-    return {name.removeprefix(_SETTING_PREFIX): text for name, text in given if name.startswith(_SETTING_PREFIX)}
+    return {name.removeprefix(_SETTING_PREFIX): text for name, text in given if is_setting(name)}
 
 
-def add_setting_flags(parser: argparse.ArgumentParser, *sections: str) -> None:
-    """One flag for every setting of `sections`, worded by the settings' own schema."""
+def add_setting_flags(parser: argparse.ArgumentParser, *sections: str, without: Sequence[str] = ()) -> None:
+    """One flag for every setting of `sections` but those named in `without`, worded by the settings' own schema."""
     from pipelines.config import Settings, setting_fields
 
     for section in sections:
         group = parser.add_argument_group(f"settings [{section}]", Settings.model_fields[section].description)
         for setting in setting_fields().values():
-            if setting.section != section:
+            if setting.section != section or setting.name in without:
                 continue
             text = f"{setting.description} ({setting.facts})".replace("%", "%%")
             options: dict[str, Any] = {"metavar": setting.metavar}

@@ -43,7 +43,7 @@ def calibrate(parser: argparse.ArgumentParser) -> None:
         "--span-tokens", type=positive, default=80, metavar="N", help="length of an answer, in tokens (default 80)"
     )
     add_config(parser)
-    add_setting_flags(parser, *CUTTING_SECTIONS, "encoder")
+    add_setting_flags(parser, *CUTTING_SECTIONS, "encoder", without=("input", "id_column", "text_column", "id_scope"))
 
 
 def evaluate(parser: argparse.ArgumentParser) -> None:

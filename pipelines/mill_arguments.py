@@ -34,6 +34,11 @@ def search(parser: argparse.ArgumentParser) -> None:
     add_root(parser)
     parser.add_argument("question", metavar="QUESTION", help="what to look for")
     parser.add_argument("--k", type=positive, default=10, metavar="N", help="hits at most (a number, default 10)")
+    parser.add_argument(
+        "--uri",
+        metavar="PATTERN",
+        help="search only documents whose whole uri matches, such as '*/notes/*' (default: all documents)",
+    )
     parser.add_argument("--version", metavar="V", help="search this version (default: the current one)")
     add_setting_flags(parser, "encoder")
 
@@ -90,7 +95,7 @@ def chunk(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="document to cut")
     parser.add_argument("--explain", action="store_true", help="show the sentences with the scores that made the cuts")
     add_config(parser)
-    add_setting_flags(parser, *CUTTING_SECTIONS, "rewriting", "encoder")
+    add_setting_flags(parser, *CUTTING_SECTIONS, "rewriting", "encoder", without=("input",))
 
 
 def config(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from models.prices import Prices
 from pipelines.output import print_pairs, safe
 from pipelines.views import counts_in_words, outcome_pairs
+from pipelines.wording import left_out_in_words
 from transforms.planning.corpus import AUTO
 from transforms.planning.costs import PolicyFigures
 from transforms.planning.figures import Figure, Mark
@@ -59,8 +60,8 @@ def show_plan(plan: "Plan", console: "Console") -> None:
     console.print()
     ratio = ("x fixed", "money over its baseline, fixed windows on the same corpus")
     print_pairs(console, [*LEGEND, ratio, *bases(plan)])
-    for reason, count in plan.outcomes.items():
-        console.print(f"left out of the sample: {count:,} {safe(reason)}")
+    if left_out := left_out_in_words(plan.outcomes):
+        console.print(f"left out of the sample: {safe(left_out)}", soft_wrap=True)
 
 
 def show_dry_run(report: "DryRun", root: str, console: "Console") -> None:

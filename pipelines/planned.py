@@ -78,7 +78,7 @@ def read_planned(path: str) -> Planned:
         units, n_tokens, flop = (figures[name].value for name in ("units", "encoder_tokens", "flop"))
         return Planned(units, n_tokens, flop, f"dry run in {path}")
     except OSError as error:
-        raise SettingsError(f"{path!a} cannot be read: {error.strerror}") from error
+        raise SettingsError(f"{path!a} cannot be read: {error.strerror}; name what --dry-run --json printed") from error
     except (msgspec.MsgspecError, StopIteration, KeyError, RecursionError) as error:
         raise SettingsError(f"{path!a} is no answer of `corpusmill ingest --dry-run --json`") from error
 

@@ -1,7 +1,7 @@
 """Small words that every message shares. Imports nothing heavy."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -23,3 +23,13 @@ def shown(value: object) -> str:
     """A value as a message shows it: on one line, in ASCII, at most 80 characters."""
     text = ascii(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def left_out_in_words(outcomes: Mapping[str, int]) -> str:
+    """What a command that measures a corpus left out of it, by reason; empty where it left out nothing.
+
+    >>> left_out_in_words({"copies": 1, "empty": 0, "failed:broken_pdf": 2})
+    '1 equal to another, 2 failed: broken pdf'
+    """
+    named = ((count, "equal to another" if name == "copies" else name) for name, count in outcomes.items() if count)
+    return ", ".join(f"{count:,} {name.replace('_', ' ').replace(':', ': ')}" for count, name in named)

@@ -125,11 +125,9 @@ class SemanticSettings(Section):
         Field(description="how the distance above which is cut comes about; each kind has a factor of its own"),
     ] = "percentile"
     threshold_percentile: Annotated[
-        float, Field(ge=0, le=100, description="for percentile: of the document's distances, 0 to 100")
+        float, Field(ge=0, le=100, description="for percentile: of the document's distances")
     ] = 95.0
-    threshold_distance: Annotated[float, Field(ge=0, le=2, description="for absolute: the distance itself, 0 to 2")] = (
-        0.5
-    )
+    threshold_distance: Annotated[float, Field(ge=0, le=2, description="for absolute: the distance itself")] = 0.5
     threshold_deviations: Annotated[
         float, Field(ge=0, description="for deviation: standard deviations above the mean distance")
     ] = 3.0
@@ -137,10 +135,10 @@ class SemanticSettings(Section):
         float, Field(ge=0, description="for iqr: inter-quartile ranges above the mean distance")
     ] = 1.5
     gradient_percentile: Annotated[
-        float, Field(ge=0, le=100, description="for gradient: percentile of the gradient of the distances, 0 to 100")
+        float, Field(ge=0, le=100, description="for gradient: percentile of the gradient of the distances")
     ] = 95.0
     min_distance: Annotated[
-        float, Field(ge=0, le=2, description="distance below which nothing is cut, whatever the threshold, 0 to 2")
+        float, Field(ge=0, le=2, description="distance below which nothing is cut, whatever the threshold")
     ] = 0.0
     min_run_sentences: Annotated[
         int, Field(ge=1, description="sentences between two cuts at least; the larger distance stays")

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pipelines.advise.advising import LONG_ANSWER, AdviceReport
 from pipelines.output import print_indented, print_pairs, safe
 from pipelines.plan_view import MARKS, short
+from pipelines.wording import left_out_in_words
 from transforms.planning.advice import Advice
 from transforms.planning.separability import Separation
 from transforms.planning.traits import FACT_WORDS, hits_at_prevalence
@@ -41,7 +42,8 @@ def show_advice(report: AdviceReport, console: "Console") -> None:
 def _measured(report: AdviceReport) -> list[tuple[str, str]]:
     documents, sentences, traits = report.documents, report.sentences, report.traits
     pairs = [("documents", f"{len(documents.n_tokens):,} different texts, {_lengths(documents.n_tokens)}")]
-    pairs += [("noted", f"{count:,} {safe(name)}") for name, count in sorted(report.corpus.outcomes.items()) if count]
+    if noted := left_out_in_words(report.corpus.outcomes):
+        pairs.append(("noted", safe(noted)))
     pairs.append(("markup", f"{traits.markup_share:.0%} of the tokens are in documents with markup"))
     measured = f"{len(sentences.lengths):,} in {sentences.n_documents:,} documents, {_lengths(sentences.lengths)}"
     pairs.append(("sentences", measured))

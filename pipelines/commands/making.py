@@ -1,12 +1,14 @@
 """What makes an index and asks it. Every command takes parsed arguments and returns an `Outcome`; none prints."""
 
 import argparse
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from models.errors import SettingsError
+from models.llm.records import DENIED
 from pipelines import views
 from pipelines.arguments import build_parser, flags_of
 from pipelines.commands.common import encoder_of_version, manifest_of, settings_of, store_at
@@ -15,6 +17,7 @@ from pipelines.flags import setting_overrides
 from pipelines.output import Outcome, complain
 from pipelines.progress import watch_progress
 from pipelines.unused_flags import check_flags_are_used
+from pipelines.wording import n_of
 
 if TYPE_CHECKING:
     pass
@@ -42,12 +45,23 @@ def ingest(arguments: argparse.Namespace, beam_flags: list[str]) -> Outcome:
         complain(f"{arguments.output} lies within the input; what is in it is the index, and is not read")
     planned = read_planned(arguments.planned) if arguments.planned is not None else None
     done = run_ingest(settings, arguments.output, beam_args, watch_progress)
+    _complain_of_denial(settings, done.outcomes)
     if planned is None and done.ahead is not None:
         planned = planned_by_counts(settings, done.ahead)
     report = {**done.to_json(), "n_failures": _n_failures(arguments.output)}
     if planned:
         report["planned"] = planned.beside(done)
     return Outcome(report, partial(views.show_report, report, arguments.output))
+
+
+def _complain_of_denial(settings: Settings, outcomes: Mapping[str, int]) -> None:
+    """Some endpoints list their models to anybody, so that a wrong key shows only once texts are asked about."""
+    n_denied = sum(count for name, count in outcomes.items() if name.endswith(f".{DENIED}"))
+    if n_denied:
+        complain(
+            f"the language model denied {n_of(n_denied, 'answer')}: check llm_url, llm_model and the key in "
+            f"{settings.llm.llm_key_variable}; texts were indexed without them, and the next run asks again"
+        )
 
 
 def _n_failures(root: str) -> int:
@@ -71,7 +85,7 @@ def search(arguments: argparse.Namespace) -> Outcome:
     from pipelines.search import open_index
 
     index = open_index(arguments.root, arguments.version, encoder)
-    hits = [msgspec.to_builtins(hit) for hit in index.search([arguments.question], arguments.k)[0]]
+    hits = [msgspec.to_builtins(hit) for hit in index.search([arguments.question], arguments.k, arguments.uri)[0]]
     if index.outcomes["queries_over_limit"]:
         complain("the question is over the encoder's limit; its end was not read")
     payload = {"version": index.version, "hits": hits, **_fan_in(index.fan_in, arguments.k)}

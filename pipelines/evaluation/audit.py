@@ -19,7 +19,7 @@ from pipelines.evaluation.corpus import nothing_to_read, read_documents
 from pipelines.evaluation.encoding import VectorMemo
 from pipelines.output import print_pairs, safe
 from pipelines.progress import Progress, Watch
-from pipelines.wording import n_of
+from pipelines.wording import left_out_in_words, n_of
 from transforms.evaluation.questions import read_questions
 from transforms.evaluation.truncation import Group, Tally, effective_limit
 from transforms.extraction import Extracted
@@ -92,7 +92,8 @@ class AuditReport:
         ]
         if self.questions:
             pairs.append(("questions", f"{self.questions[0]:,} of {self.questions[1]:,} over limit"))
-        pairs += [("noted", f"{count:,} {safe(name.replace('_', ' '))}") for name, count in self.outcomes.items()]
+        if noted := left_out_in_words(self.outcomes):
+            pairs.append(("noted", safe(noted)))
         print_pairs(console, pairs)
         _show_groups(console, "tokens of the document", self.by_length)
         _show_groups(console, "source", self.by_source[:SHOWN_SOURCES])

@@ -19,6 +19,7 @@ from models.errors import SettingsError
 from models.settings import EncoderSettings
 from models.text_files import read_text
 from pipelines.output import print_pairs, print_table, safe
+from pipelines.wording import n_of
 from transforms.elements import Unit
 from transforms.evaluation.boundaries import Disagreements, Gaps, all_boundaries, compare, no_boundaries, window_units
 from transforms.extraction.plain import extract_plain
@@ -95,7 +96,7 @@ class BoundaryReport:
     def show(self, console: "Console") -> None:
         """Means over the texts, the baselines under them, and how it was counted."""
         sums = [sum(getattr(result, name) for result in self.results) for name in ("n_lines", "n_sections", "n_cuts")]
-        console.print(f"{safe(self.folder)}: {len(self.results):,} texts", style="bold", soft_wrap=True)
+        console.print(f"{safe(self.folder)}: {n_of(len(self.results), 'text')}", style="bold", soft_wrap=True)
         print_pairs(console, [("lines", f"{sums[0]:,} in {sums[1]:,} sections"), ("cuts", f"{sums[2]:,}")])
         labels = (" and ".join(self.chunkers), "no boundaries", "all boundaries")
         metrics = ("pk", "windowdiff")
@@ -105,7 +106,7 @@ class BoundaryReport:
         ]
         print_table(console, ("", "Pk", "WindowDiff", "Pk, pooled", "WindowDiff, pooled"), rows)
         if self.skipped:
-            console.print(f"{len(self.skipped)} texts left out: one section only, or too short for a window")
+            console.print(f"{n_of(len(self.skipped), 'text')} left out: one section only, or too short for a window")
         console.print(
             "0 is perfect. Means are over texts, pooled shares over all windows. k is half the mean section of a text "
             "in lines, halves rounded up, at least 2; a text of N lines has N - k windows."

@@ -9,6 +9,7 @@ from pipelines.evaluation.comparing import COMPARED, Difference
 from pipelines.evaluation.measuring import AT_K, AT_MATCHED_K, METRICS, WITHIN_BUDGET
 from pipelines.evaluation.report import ArmReport, EvaluationReport
 from pipelines.output import print_pairs, safe, snippet
+from pipelines.wording import left_out_in_words
 from transforms.evaluation.statistics import Estimate, Flips
 
 if TYPE_CHECKING:
@@ -68,8 +69,7 @@ def _misses(arm: ArmReport) -> str:
 
 
 def _outcome_pairs(arm: ArmReport) -> list[tuple[str, str]]:
-    outcomes = {name: count for name, count in arm.description["outcomes"].items() if count}
-    words = ", ".join(f"{count:,} {name.replace('_', ' ').replace(':', ': ')}" for name, count in outcomes.items())
+    words = left_out_in_words(arm.description["outcomes"])
     return [("noted", safe(words))] if words else []
 
 

@@ -1,6 +1,8 @@
 """From a content back to the documents that have it."""
 
-from collections.abc import Iterable, Sequence
+import fnmatch
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,6 +24,16 @@ class Place(NamedTuple):
     row: int
 
 
+def uri_matcher(pattern: str) -> Callable[[str], bool]:
+    """Whether a whole uri is like a pattern of the shell, in which * takes slashes too.
+
+    >>> [uri_matcher("*/notes/*")(uri) for uri in ("/a/notes/b/c.md", "/a/b/notes.md")]
+    [True, False]
+    """
+    match = re.compile(fnmatch.translate(pattern)).match
+    return lambda uri: match(uri) is not None
+
+
 class Documents:
     """Looks documents up by content id. The first look-up reads the uris of the version, and keeps them."""
 
@@ -32,14 +44,22 @@ class Documents:
 
     def of_contents(self, content_ids: Iterable[str]) -> dict[str, list[Place]]:
         """The documents of each content, sorted by uri."""
-        if self._tables is None:
-            self._tables = [_Table(self._store, entry) for entry in self._entries]
         wanted = np.array(sorted(set(content_ids)))
         found: dict[str, list[Place]] = {content_id: [] for content_id in wanted.tolist()}
-        for table in self._tables:
+        for table in self._opened():
             for content_id, place in table.find(wanted):
                 found[content_id].append(place)
         return {content_id: sorted(places, key=lambda place: place.uri) for content_id, places in found.items()}
+
+    def contents_under(self, pattern: str) -> set[str]:
+        """The contents of the documents whose uri is like `pattern` (see `uri_matcher`)."""
+        is_match = uri_matcher(pattern)
+        return {content_id for table in self._opened() for uri, content_id in table.pairs() if is_match(uri)}
+
+    def _opened(self) -> "list[_Table]":
+        if self._tables is None:
+            self._tables = [_Table(self._store, entry) for entry in self._entries]
+        return self._tables
 
     def metadata(self, place: Place) -> dict[str, Any]:
         """The metadata of a document: only its row group is read."""
@@ -58,6 +78,11 @@ class _Table:
         keys = _to_numpy(self._content_ids.take(has_content)).astype(f"S{KEY_CHARS}")
         order = np.argsort(keys, kind="stable")
         self._keys, self._rows = keys[order], has_content[order]
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields uri and content id of each document with a text."""
+        pairs = zip(self._uris.to_pylist(), self._content_ids.to_pylist(), strict=True)
+        return ((str(uri), content_id) for uri, content_id in pairs if content_id is not None)
 
     def find(self, content_ids: NDArray[np.str_]) -> Iterable[tuple[str, Place]]:
         keys = content_ids.astype("U16").astype(f"S{KEY_CHARS}")

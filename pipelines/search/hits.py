@@ -23,8 +23,8 @@ class Hit(msgspec.Struct, frozen=True):
     `level` summary has the summary as its `text` and the whole document as its span. `label` is near or far where PIC
     cut the document.
 
-    A text that several documents share is one hit: `uris` has all of them, sorted, and `uri` is the first, whose
-    `metadata` this is. `score` is the inner product of the two vectors.
+    A text that several documents share is one hit: `uris` has all of them, sorted, and `uri` is the first, or the
+    first of those that were searched, whose `metadata` this is. `score` is the inner product of the two vectors.
     """
 
     uri: str

@@ -1,9 +1,9 @@
 """Search in a published version."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from models.errors import ModelError, SettingsError, StoreError
 from models.settings import EncoderSettings
-from pipelines.search.documents import Documents
+from pipelines.search.documents import Documents, Place, uri_matcher
 from pipelines.search.hits import Hit, Matched
 from pipelines.search.serving import Served, serve
 from pipelines.search.shard import Row, SearchedShard
@@ -42,6 +42,13 @@ def open_index(root: str, version: str | None = None, encoder_settings: EncoderS
     settings = encoder_settings or EncoderSettings.model_validate(manifest.encoder["settings"])
     _check_encoder(settings, manifest)
     return Index(store, manifest, settings)
+
+
+class _Scope(NamedTuple):
+    """What a search is held to: which uris, and the indexed ids of each shard that no such document has."""
+
+    is_match: Callable[[str], bool]
+    excluded: Sequence[NDArray[np.int64]]
 
 
 class Index:
@@ -82,11 +89,13 @@ class Index:
         n_served = self.outcomes["served"]
         return self.outcomes["matched"] / n_served if n_served else None
 
-    def search(self, texts: Sequence[str], k: int = 10) -> list[list[Hit]]:
+    def search(self, texts: Sequence[str], k: int = 10, uri: str | None = None) -> list[list[Hit]]:
         """The `k` best units for each question, best first; equal scores in the order of what was matched by id.
 
         Propositions are served as their passages, each passage once, with the score of its best proposition.
 
+        :param uri: pattern of the shell, such as `*/notes/*`; only texts of documents whose whole uri matches are
+            searched, as if the index had no others.
         :raises DamagedFileError: a file that the answer needs is damaged, and is named.
         """
         if isinstance(texts, str):
@@ -96,9 +105,19 @@ class Index:
         k = min(k, max(1, sum(shard.n_units for shard in self.manifest.shards)))
         if not texts or not self._shards:
             return [[] for _ in texts]
+        scope = None if uri is None else self._scope(uri)
         queries = self.encode(texts)
-        blocks = range(0, len(queries), QUERIES_AT_ONCE)
-        return [hits for start in blocks for hits in self._search_block(queries[start : start + QUERIES_AT_ONCE], k)]
+        blocks = [queries[start : start + QUERIES_AT_ONCE] for start in range(0, len(queries), QUERIES_AT_ONCE)]
+        return [hits for block in blocks for hits in self._search_block(block, k, scope)]
+
+    def _scope(self, pattern: str) -> "_Scope":
+        content_ids = self._documents.contents_under(pattern)
+        if not content_ids:
+            raise SettingsError(
+                f"uri = {pattern!a} matches no document; it is held against whole uris, as in '*/notes/*' or '*.md'"
+            )
+        excluded = tuple(shard.indexed_outside(content_ids) for shard in self._shards)
+        return _Scope(uri_matcher(pattern), excluded)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of questions, float32 (q, d). `ModelError` names a question that has none."""
@@ -110,13 +129,14 @@ class Index:
             raise ModelError(f"question {number} has no usable vector: {texts[number][:80]!r}; ask it in other words")
         return np.asarray(encoded.vectors, np.float32)
 
-    def _search_block(self, queries: NDArray[np.float32], k: int) -> list[list[Hit]]:
-        served = self._serve(queries, k)
+    def _search_block(self, queries: NDArray[np.float32], k: int, scope: "_Scope | None") -> list[list[Hit]]:
+        served = self._serve(queries, k, scope)
         self.outcomes["served"] += int(np.sum(served.ids != NONE))
         self.outcomes["matched"] += served.n_matched
         wanted = np.unique([served.ids, served.matched])
         units = self.units(wanted[wanted != NONE])
-        hits = self._hits({number: units[number] for number in np.unique(served.ids[served.ids != NONE]).tolist()})
+        shown = np.unique(served.ids[served.ids != NONE]).tolist()
+        hits = self._hits({number: units[number] for number in shown}, scope)
         columns = zip(served.ids, served.matched, served.scores, strict=True)
         return [_scored(*column, hits, units) for column in columns]
 
@@ -125,11 +145,12 @@ class Index:
         served = self._serve(queries, k)
         return Candidates(served.ids, served.scores)
 
-    def _serve(self, queries: NDArray[np.float32], k: int) -> Served:
+    def _serve(self, queries: NDArray[np.float32], k: int, scope: "_Scope | None" = None) -> Served:
         """The best `k` units to serve. More are matched until there are so many, or no more are found."""
-        n = k
+        excluded = scope.excluded if scope else [None] * len(self._shards)
+        n, shards = k, list(zip(self._shards, excluded, strict=True))
         while True:
-            found = merge_candidates([shard.search(queries, n, self._settings) for shard in self._shards], n)
+            found = merge_candidates([shard.search(queries, n, self._settings, ids) for shard, ids in shards], n)
             served = serve(found, [shard.levels for shard in self._shards], k)
             if np.all((served.ids[:, -1] != NONE) | (found.ids[:, -1] == NONE)):
                 return served
@@ -155,16 +176,17 @@ class Index:
         """The first uri of each content."""
         return {name: places[0].uri for name, places in self._documents.of_contents(content_ids).items() if places}
 
-    def _hits(self, units: Mapping[int, Row]) -> dict[int, Hit]:
+    def _hits(self, units: Mapping[int, Row], scope: "_Scope | None") -> dict[int, Hit]:
         """A hit without a score for each unit."""
         places = self._documents.of_contents(str(unit["content_id"]) for unit in units.values())
-        return {vector_id: self._hit(unit, places[str(unit["content_id"])]) for vector_id, unit in units.items()}
+        return {vector_id: self._hit(unit, places[str(unit["content_id"])], scope) for vector_id, unit in units.items()}
 
-    def _hit(self, unit: Mapping[str, Any], places: Sequence[Any]) -> Hit:
+    def _hit(self, unit: Mapping[str, Any], places: Sequence[Place], scope: "_Scope | None") -> Hit:
         if not places:
             raise StoreError(f"no document has content {unit['content_id']}; run `corpusmill verify`")
+        first = next(place for place in places if scope is None or scope.is_match(place.uri))
         return Hit(
-            uri=places[0].uri,
+            uri=first.uri,
             uris=tuple(place.uri for place in places),
             start=unit["start"],
             end=unit["end"],
@@ -174,7 +196,7 @@ class Index:
             unit_id=unit["unit_id"],
             level=unit["level"],
             label=unit["label"] or "",
-            metadata=self._documents.metadata(places[0]),
+            metadata=self._documents.metadata(first),
         )
 
 
@@ -210,9 +232,10 @@ def _check_encoder(settings: EncoderSettings, manifest: Manifest) -> None:
     names = (stored.keys() | given.keys()) - {"document_prompt"}  # which no question is given
     differing = sorted(name for name in names if stored.get(name) != given.get(name))
     if differing:
-        parts = ", ".join(f"{name} {stored.get(name)!s:.12} != {given.get(name)!s:.12}" for name in differing)
         made_by = manifest.encoder.get("settings", {}).get("encoder", "unknown")
+        parts = ", ".join(f"{name} {stored.get(name)!s:.12} != {given.get(name)!s:.12}" for name in differing)
+        details = f" ({parts})" if made_by == settings.encoder else ""  # two names say enough
         raise ModelError(
-            f"encoder {settings.encoder!r} is not the one that made version {manifest.version}, {made_by!r} ({parts}); "
+            f"encoder {settings.encoder!r} is not the one that made version {manifest.version}, {made_by!r}{details}; "
             "leave the encoder's flags out to search with that one, or ingest again with this one"
         )

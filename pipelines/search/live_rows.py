@@ -1,6 +1,6 @@
 """Which rows of a shard's segments are live, found by vector id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +55,12 @@ class LiveRows:
     def cut_recipes(self) -> frozenset[str]:
         """The recipes by which the contents were cut."""
         return frozenset(map(str, self._contents["cut_recipe"].unique().to_pylist()))
+
+    def ids_outside(self, content_ids: Iterable[str]) -> Numbers:
+        """The ids of all units whose content is none of `content_ids`."""
+        column = self._contents["content_id"]
+        is_in = pc.is_in(column, value_set=pa.array(sorted(content_ids), column.type))
+        return self.ids[~np.asarray(is_in.to_numpy(zero_copy_only=False), np.bool_)[self._content]]
 
     def find(self, ids: Numbers) -> Numbers:
         """Positions of `ids` among the live rows. `StoreError` names an id that is not live."""

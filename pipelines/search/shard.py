@@ -1,6 +1,6 @@
 """One shard of a version, opened for search."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -51,11 +51,20 @@ class SearchedShard:
         is_plain = self.live.cut_recipes <= {self._plain_recipe}
         return Levels() if is_plain else read_levels(self._store, self._shard, self.live)
 
-    def search(self, queries: NDArray[np.float32], k: int, settings: IndexSettings) -> Candidates:
-        """Candidates of each query, float32 (q, d), with exact scores. The index has no passages with propositions."""
+    def search(
+        self, queries: NDArray[np.float32], k: int, settings: IndexSettings, excluded: Numbers | None = None
+    ) -> Candidates:
+        """Candidates of each query, float32 (q, d), with exact scores. The index has no passages with propositions.
+
+        Units under the ids `excluded` are passed over as if they were not there.
+        """
         n_candidates = k * settings.rerank_factor
-        found = search_shard(self.index, queries, n_candidates, settings.nprobe)
+        found = search_shard(self.index, queries, n_candidates, settings.nprobe, excluded)
         return found if self.index.is_flat else rescore(queries, found, self.live.vectors)
+
+    def indexed_outside(self, content_ids: Iterable[str]) -> Numbers:
+        """The ids in the index of all units whose content is none of `content_ids`."""
+        return np.setdiff1d(self.live.ids_outside(content_ids), self.levels.parents)
 
     def holds(self, ids: Numbers) -> NDArray[np.bool_]:
         """Which of `ids` are live units of this shard."""

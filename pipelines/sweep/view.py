@@ -9,6 +9,7 @@ from pipelines.evaluation.view import p_text, print_numbers
 from pipelines.output import print_pairs, safe
 from pipelines.sweep.analysis import ALL, CONTROL, GROUPS, LEAST_CONTROL_QUESTIONS, LONG_DOCUMENTS, ArmFindings
 from pipelines.sweep.report import SweepReport
+from pipelines.wording import left_out_in_words
 from transforms.evaluation.hypotheses import QUANTITIES, Verdict
 from transforms.evaluation.statistics import Estimate
 
@@ -53,7 +54,8 @@ def _show_head(report: SweepReport, console: "Console") -> None:
     audit = report.audit
     over = f"{audit.n_over_limit:,} of {audit.n_inputs:,} inputs of arm A over the limit ({audit.over_limit_share:.1%})"
     pairs.append(("audit", f"{over}, {audit.unread_share:.1%} of its tokens not read" + (", forced" * report.forced)))
-    pairs += [("noted", f"{count:,} {safe(name)}") for name, count in report.outcomes.items()]
+    if noted := left_out_in_words(report.outcomes):
+        pairs.append(("noted", safe(noted)))
     print_pairs(console, pairs)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from models.errors import StoreError
 from pipelines import cli, commands
-from pipelines.arguments import COMMANDS, build_parser, flags_of, parse
+from pipelines.arguments import COMMANDS, build_parser, flags_of, parse, subparsers_of
 from pipelines.config import load_settings, setting_fields
 from pipelines.flags import hours, setting_overrides
 from pipelines.output import Outcome
@@ -261,3 +261,13 @@ def test_a_flag_that_changes_nothing_is_a_mistake(run, checkout, tmp_path):
 @pytest.mark.parametrize(("flag", "value"), [("--max-failures", "3x"), ("--llm-url", "localhost:9")])
 def test_a_value_of_another_form_is_told_the_form(run, flag, value):
     assert_usage_error(run("config", flag, value), value, "of the form described here", "(")
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_the_usage_fits_a_screen_and_shows_what_is_required(run, capsys, name):
+    with pytest.raises(SystemExit):
+        run(name, "--help")
+    usage = capsys.readouterr().out.split("\n\n")[0]
+    assert len(usage.splitlines()) <= 12 and usage.startswith(f"usage: corpusmill {name} ")
+    own = [action for action in subparsers_of(build_parser(name))[name]._actions if action.required]
+    assert all((action.option_strings or [action.metavar])[0] in usage for action in own)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from models.fake_llm import FakeEndpoint, refused
 from pipelines import cli
 from transforms.store.files import Store
 from transforms.store.manifest import Gates, Manifest
@@ -155,6 +156,9 @@ def test_failures_are_listed_with_document_stage_and_reason(run, tmp_path):
     words = ["ingest", "--input", f"{corpus}/*", "--output", root, "--encoder", "hashing", "--max-failures", "3"]
     code, out, _ = run(*words)
     assert code == 0 and f"`corpusmill failures {root}` lists the 2 failures" in out.splitlines()[-1]
+    assert answer(run, "search", root, "rye", "--uri", "*/good.*")["hits"][0]["uri"] == f"{corpus}/good.txt"
+    code, out, err = run("search", root, "rye", "--uri", "bad*")
+    assert (code, out) == (2, "") and "matches no document" in err and err.count("\n") == 1
     listed = answer(run, "failures", root, "--show", "1")
     assert listed["n_failures"] == 2 and [row["uri"] for row in listed["failures"]] == [f"{corpus}/a.pdf"]
     code, out, _ = run("failures", root)
@@ -166,3 +170,15 @@ def test_failures_are_listed_with_document_stage_and_reason(run, tmp_path):
     (corpus / "b.pdf").unlink()
     assert run(*words, "--accept-deletes")[0] == 0
     assert run("failures", root)[:2] == (0, "nothing failed\n")
+
+
+@pytest.mark.parametrize("policy", [["--chunker", "llm"], ["--rewrite", "summary"]])
+def test_a_denied_key_is_said_although_the_texts_are_indexed(run, tmp_path, policy):
+    (tmp_path / "mill.txt").write_text("The mill grinds rye. It is old. It stands at the river.")
+    with FakeEndpoint(refused(401)) as endpoint:
+        model = ["--llm-url", endpoint.url, "--llm-revision", "1", "--llm-key-variable", "MILL_KEY"]
+        words = ["ingest", "--input", tmp_path / "*.txt", "--output", tmp_path / "index", "--encoder", "hashing"]
+        code, out, err = run(*words, *policy, *model)
+    assert code == 0 and "1 indexed" in out and "lists the failure" in out
+    said = [line for line in err.splitlines() if line.startswith("corpusmill: ")]
+    assert len(said) == 1 and "denied 1 answer" in said[0] and "MILL_KEY" in said[0]

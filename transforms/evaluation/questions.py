@@ -68,7 +68,7 @@ def _lines(path: str | Path, offset: int, first_line: int) -> Iterator[tuple[int
                     yield number, offset, text
                 offset += len(line)
     except OSError as error:
-        raise SettingsError(f"questions file {str(path)!a} cannot be read: {error.strerror}") from error
+        raise SettingsError(f"questions file {str(path)!a} cannot be read: {error.strerror}; name a file") from error
 
 
 def parse_question(line: bytes, place: str) -> Question:

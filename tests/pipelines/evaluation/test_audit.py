@@ -101,7 +101,7 @@ def test_as_a_command(command, checkout):
 def test_the_tables_fit_80_columns(command):
     text = command()[1].out
     assert max(map(len, text.splitlines())) <= 80
-    assert "measured 20 (passages), 20 (questions)" in text and "failed:unknown" in text
+    assert "measured 20 (passages), 20 (questions)" in text and "1 failed: unknown format" in text
 
 
 def test_nothing_to_audit(tmp_path, capsys):

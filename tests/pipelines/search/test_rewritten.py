@@ -74,6 +74,15 @@ def test_a_hit_on_a_proposition_serves_its_passage(mill):
     assert index.has_propositions and index.fan_in >= 1
 
 
+def test_propositions_of_some_documents_are_searched_alone(mill):
+    mill.run(rewrite="propositions", window_tokens=20)
+    index = open_index(mill.root)
+    (hits,) = index.search(["The Yarrow line5 line carries 52 tonnes of coal."], k=100, uri="*/doc0[57].txt")
+    assert {hit.uri.rpartition("/")[2] for hit in hits} == {"doc05.txt", "doc07.txt"}
+    everywhere = index.search(["The Yarrow line5 line carries 52 tonnes of coal."], k=100)[0]
+    assert hits == [hit for hit in everywhere if hit.uri.endswith(("doc05.txt", "doc07.txt"))]
+
+
 @pytest.mark.parametrize("k", [1, 5, 100])
 def test_passages_come_once_each_with_their_best_propositions_score(mill, k):
     mill.run(rewrite="propositions", window_tokens=20)

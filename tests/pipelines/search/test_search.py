@@ -189,3 +189,28 @@ def test_files_that_do_not_belong_together_are_refused(change, message, builder,
         )
     with pytest.raises(StoreError, match=message):
         type(index)(builder.store, mixed, index._encoder_settings).search(["line7"])
+
+
+@pytest.mark.parametrize(("kind", "n_shards"), KINDS)
+def test_a_search_of_some_documents_is_exact_search_over_those(kind, n_shards, builder, corpus):
+    builder = builder(kind, n_shards)
+    builder.publish("v1", corpus, dead=["line0 dead dead", corpus["doc005.txt"]])
+    some = {uri: text for uri, text in corpus.items() if uri.startswith("doc00")}
+    index, questions = open_index(builder.store.root), ["line7 word3 word9", *(f"line{n}" for n in range(70))]
+    found = index.search(questions, k=7, uri="doc00*.txt")
+    wanted_ids, wanted_scores = exact_unit_ids(builder, some, questions, 7)
+    assert [[hit.unit_id for hit in hits] for hits in found] == wanted_ids
+    assert [[hit.score for hit in hits] for hits in found] == wanted_scores
+    (all_hits,) = index.search(["line7"], k=10_000, uri="doc00*.txt")
+    assert {hit.uri for hit in all_hits} == set(some) and len(all_hits) == len(builder.units(some))
+    assert index.search(questions, k=3, uri="*") == index.search(questions, k=3)
+
+
+def test_a_copy_outside_the_searched_documents_is_not_the_hit(builder):
+    builder = builder()
+    builder.publish("v1", {"a/x.txt": "apple pie", "b/y.txt": "apple pie", "c/z.txt": "pear"})
+    index = open_index(builder.store.root)
+    (hit,) = index.search(["apple pie"], uri="b/*")[0]
+    assert (hit.uri, hit.uris, hit.metadata) == ("b/y.txt", ("a/x.txt", "b/y.txt"), {"from": "b/y.txt"})
+    with pytest.raises(SettingsError, match=r"uri = 'y\.txt' matches no document; .*'\*/notes/\*'"):
+        index.search(["apple"], uri="y.txt")
