@@ -70,6 +70,31 @@ def test_whatever_fails_no_request_is_lost_or_sent_too_often(faults, n_poisoned)
         assert max(result.n_attempts for result in results) <= 6
 
 
+@given(
+    st.lists(
+        st.sampled_from(
+            [*FAULTS, refused(400), refused(502), refused(504), Reply("held", finish_reason="content_filter"),
+             Reply("said", model="m"), Reply("no bill", has_usage=False), "yes", "yes yes"]
+        ),
+        max_size=12,
+    ),
+    st.sampled_from([None, 1e-4, 1e-3]),
+)  # fmt: skip
+@settings(max_examples=15)
+def test_what_results_say_was_paid_is_what_the_budget_booked_and_no_less_than_the_endpoint_counted(faults, budget_usd):
+    budget = Budget(LlmBudgetSettings(usd_per_million_answer_tokens=1.0, budget_usd=budget_usd))
+    replies = in_turn(faults, then="yes")
+    with FakeEndpoint(replies) as fake, client_of(fake, budget=budget, llm_requests_in_flight=2) as client:
+        results = client.ask([ask_for(f"number {number}", max_answer_tokens=20) for number in range(8)])
+        told = Usage()
+        for result in results:
+            told += result.wasted + (result.usage if isinstance(result, Answer) else Usage())
+        assert told == budget.usage
+        said = [faults[prompt.number] if prompt.number < len(faults) else "yes" for prompt in fake.prompts]
+        counted = [len((reply if isinstance(reply, str) else reply.text).split()) for reply in said]
+        assert told.answer_tokens >= sum(counted) and told.prompt_tokens >= 4 * sum(n > 0 for n in counted)
+
+
 @pytest.mark.parametrize("status", [301, 400, 401, 402, 404, 407, 413, 418, 422])
 def test_a_refusal_is_not_sent_again(serve, status):
     fake, client = serve(refused(status, "no such thing"))
