@@ -307,8 +307,22 @@ def test_an_endpoint_at_which_everything_fails_is_given_up(serve):
 
 
 def test_requests_that_are_wrong_themselves_say_nothing_about_the_endpoint(serve):
-    _, client = serve(refused(400), pace=Pace(0.001, failures_in_a_row=5))
+    _, client = serve(in_turn(["yes"], then=refused(400)), pace=Pace(0.001, failures_in_a_row=5))
+    assert client.ask([ask_for("?")])[0].text == "yes"
     assert {result.reason for result in client.ask([ask_for(f"{n}") for n in range(30)])} == {"refused"}
+
+
+def test_an_endpoint_that_refuses_whatever_it_is_asked_is_given_up_with_its_reason(serve):
+    pace = Pace(0.001, failures_in_a_row=5)
+    fake, client = serve(refused(400, "unknown field seed"), pace=pace, llm_requests_in_flight=1)
+    results = client.ask([ask_for(f"{n}") for n in range(30)])
+    assert [result.reason for result in results] == ["refused"] * 5 + ["endpoint_down"] * 25
+    assert "unknown field seed" in results[-1].detail and fake.n_requests == 5
+
+
+def test_prompts_that_are_all_too_long_say_nothing_about_the_endpoint(serve):
+    _, client = serve(refused(400, "maximum context length is 10"), pace=Pace(0.001, failures_in_a_row=5))
+    assert {result.reason for result in client.ask([ask_for(f"{n}") for n in range(30)])} == {"over_context"}
 
 
 def test_money_is_never_passed(serve):
