@@ -72,7 +72,14 @@ class LlmSettings(Section):
         int, Field(gt=0, le=4096, description="requests that one process has open at once")
     ] = 64
     llm_timeout_seconds: Annotated[float, Field(gt=0, description="longest one request may take in all")] = 600.0
-    llm_attempts: Annotated[int, Field(gt=0, le=100, description="times that one request is sent at most")] = 6
+    llm_attempts: Annotated[
+        int,
+        Field(
+            gt=0,
+            le=100,
+            description="times that one request is sent at most; ten times as many where it is one of too many and others are answered",
+        ),
+    ] = 6
     llm_outage_seconds: Annotated[
         float, Field(ge=0, description="how long an endpoint that does not answer is waited for before the run ends")
     ] = 60.0
