@@ -48,8 +48,10 @@ def open_http(url: str, key: str, n_connections: int, timeout_seconds: float) ->
     except OSError as error:  # ssl.SSLError too
         raise SettingsError(f"SSL_CERT_FILE cannot be read: {error}; name a file of certificates") from error
     except (ImportError, ValueError, httpx2.InvalidURL) as error:
+        words = " ".join(str(error).split())[:200]
+        why = "" if "@" in words else f": {words}"  # an address may hold a password
         raise SettingsError(
-            f"the proxy that the environment names for {url} cannot be used: {' '.join(str(error).split())[:200]}; "
+            f"the proxy that the environment names for {url} cannot be used{why}; "
             "set HTTPS_PROXY or ALL_PROXY to an http:// address, or NO_PROXY to this host"
         ) from error
 
