@@ -165,12 +165,17 @@ class LlmBudgetSettings(Section):
         int | None,
         Field(
             gt=0,
-            description="worker processes that share the budget; none takes direct_num_workers, parallelism or max_num_workers of the runner",
+            description="worker processes that share the budget, at most; none takes direct_num_workers, or parallelism of Flink, and other runners with a budget need it",
         ),
     ] = None
     budget_gpu_hours: Annotated[
         float | None, Field(ge=0, description="device hours after which the run ends; none sets no limit")
     ] = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self.budget_usd is not None or self.budget_gpu_hours is not None
 
     @property
     def has_prices(self) -> bool:
