@@ -91,6 +91,15 @@ class Budget:
             self._reserved_answer -= reservation.usage.answer_tokens
             self._usage += usage
 
+    def standing(self, reason: str, prompt_tokens: int, max_answer_tokens: int) -> str:
+        """How far this process's share of what `reason` names is spent, and what a request may take, in words."""
+        with self._lock:
+            if reason == BUDGET_GPU_HOURS:
+                return f"of its share of {self._gpu_hours:g} hours a process has used {self._device_hours():.4g}"
+            most = self._most_usd(prompt_tokens, max_answer_tokens)
+            spent = f"of its share of {self._usd:g} USD a process has spent {self._spent_usd():.4g}"
+            return f"{spent}, and the next request may take {most:.4g}"
+
     @property
     def is_limited(self) -> bool:
         """Whether anything is ever refused."""
@@ -121,10 +130,12 @@ class Budget:
         """Whether money would be passed with so many tokens more, at the highest price they may have."""
         if self._usd is None:
             return False
+        return self._spent_usd() + self._most_usd(prompt_tokens, answer_tokens) > self._usd * _ROUNDING
+
+    def _most_usd(self, prompt_tokens: int, answer_tokens: int) -> float:
         fresh = Usage(prompt_tokens, 0, answer_tokens)
         cached = Usage(prompt_tokens, prompt_tokens, answer_tokens)
-        more = max(token_price_usd(self.settings, usage) for usage in (fresh, cached))
-        return self._spent_usd() + more > self._usd * _ROUNDING
+        return max(token_price_usd(self.settings, usage) for usage in (fresh, cached))
 
     def _open(self) -> None:
         if self._n_open == 0:

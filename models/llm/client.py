@@ -262,7 +262,8 @@ class LlmClient:
         """One attempt, paid for from the budget. Raises Trouble."""
         reserved = await self._reserve(n_prompt, request.max_answer_tokens)
         if isinstance(reserved, Refusal):
-            return LlmFailure(reserved.reason, "the budget is spent", wasted, 0.0, attempt - 1)
+            standing = self.budget.standing(reserved.reason, n_prompt, request.max_answer_tokens)
+            return LlmFailure(reserved.reason, standing, wasted, 0.0, attempt - 1)
         billed = reserved.usage  # also where it is cancelled on its way
         try:
             response = await self._transport.generate(request)

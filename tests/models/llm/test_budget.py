@@ -75,6 +75,7 @@ def test_device_time_runs_while_anything_is_under_way_and_counts_each_device():
     assert isinstance(third, Reservation)
     now[0] = 9101.0
     assert budget.reserve(1, 1) == Refusal("budget_gpu_hours", is_final=True)
+    assert budget.standing("budget_gpu_hours", 1, 1) == "of its share of 1 hours a process has used 1.001"
 
 
 def test_threads_do_not_pass_the_limit_together():
