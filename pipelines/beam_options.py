@@ -9,6 +9,7 @@ from models.errors import SettingsError
 from pipelines.wording import suggestion
 
 DEFAULT_RUNNER = "FnApiRunner"
+_OF_THIS_MACHINE = frozenset({"fnapi", "direct", "switchingdirect", "bundlebaseddirect", "prism"})
 JOB_SERVER_FLAGS = (
     "--execution_mode_for_batch", "--execution_retry_delay", "--max_bundle_size", "--number_of_execution_retries",
     "--object_reuse", "--operator_chaining", "--re_iterable_group_by_key_result",
@@ -39,12 +40,34 @@ def beam_arguments(flags: Sequence[str], known_here: Sequence[str] = ()) -> list
     return [*flags] if options.runner else [*flags, f"--runner={DEFAULT_RUNNER}"]
 
 
-def worker_processes(beam_args: Sequence[str]) -> int:
-    """The worker processes that the flags ask for; 1 where they say nothing. A runner may start fewer."""
+def worker_processes(beam_args: Sequence[str]) -> int | None:
+    """The worker processes that there are at most, by the flags; None for a runner that decides that by itself.
+
+    >>> worker_processes(["--runner=FlinkRunner", "--parallelism=3"]), worker_processes(["--runner=DataflowRunner"])
+    (3, None)
+    """
     options, _ = _parser().parse_known_args(list(beam_args))
-    direct = options.direct_num_workers if options.direct_running_mode == "multi_processing" else 1
-    stated = (options.parallelism, options.max_num_workers, options.num_workers)
-    return max(direct or os.cpu_count() or 1, *(int(number or 1) for number in stated))
+    runner = (options.runner or DEFAULT_RUNNER).lower().removesuffix("runner")
+    if runner in _OF_THIS_MACHINE:
+        direct = options.direct_num_workers if options.direct_running_mode == "multi_processing" else 1
+        return direct or os.cpu_count() or 1
+    parallelism, for_each = int(options.parallelism or 0), int(options.sdk_worker_parallelism or 0)
+    is_stated = runner in ("flink", "portable") and parallelism > 0 and for_each > 0
+    return parallelism * for_each if is_stated else None
+
+
+def budget_share(n_processes: int | None, beam_args: Sequence[str], is_limited: bool) -> float:
+    """Each worker process's share of a budget: of `n_processes` where that is set, else of those that the flags allow.
+
+    :raises SettingsError: there is a budget, and nobody knows among how many it is to be shared.
+    """
+    found = n_processes or worker_processes(beam_args)
+    if found is None and is_limited:
+        raise SettingsError(
+            "a budget is shared by the worker processes, and the runner alone knows how many it starts; set "
+            "budget_processes to the most there can be, such as max_num_workers times the processes of a machine"
+        )
+    return 1 / (found or 1)
 
 
 def temp_location(beam_args: Sequence[str]) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from models.errors import ConflictError, RefusedError, SettingsError
-from pipelines.beam_options import beam_arguments, worker_processes
+from pipelines.beam_options import beam_arguments, budget_share
 from pipelines.config import Settings
 from pipelines.progress import Progress
 from pipelines.run_context import make_context
@@ -74,8 +74,9 @@ def run_ingest(
     check_publishable(store)
     base, sha256 = current_version(store)
     listing = list_input(settings, store.root, base)
-    n_processes = settings.llm_budget.budget_processes or worker_processes(beam_args)
-    context = make_context(settings, store, base, sha256, listing, 1 / n_processes)
+    budget = settings.llm_budget
+    share = budget_share(budget.budget_processes, beam_args, budget.is_limited)
+    context = make_context(settings, store, base, sha256, listing, share)
     check_recipes(context, base)
     touched = touched_shards(context, base)
     changes = find_changes(context, base, listing, has_other_work=any(touched))

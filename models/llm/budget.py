@@ -9,13 +9,14 @@ from models.llm.records import BUDGET_GPU_HOURS, BUDGET_USD, Usage
 from models.llm.settings import LlmBudgetSettings
 
 _MILLION = 1_000_000
+# What fits to the last cent is not refused for the last bit of a float.
+_ROUNDING = 1 + 1e-12
 
 
 class Reservation(NamedTuple):
-    """What one request may cost at most."""
+    """What one request may take at most."""
 
     usage: Usage
-    usd: float
 
 
 class Refusal(NamedTuple):
@@ -62,23 +63,23 @@ class Budget:
         self._n_devices = n_devices
         self._clock = clock
         self._lock = threading.Lock()
-        self._usage, self._token_usd = Usage(), 0.0
-        self._reserved_usd, self._n_open = 0.0, 0
+        # Whole tokens, so that no sum of millions of small prices drifts.
+        self._usage = Usage()
+        self._reserved_prompt = self._reserved_answer = self._n_open = 0
         self._busy_seconds, self._busy_since = 0.0, 0.0
 
     def reserve(self, prompt_tokens: int, max_answer_tokens: int) -> Reservation | Refusal:
         """Sets aside what the request may cost, or says what it would pass."""
         with self._lock:
             worst = Usage(prompt_tokens, 0, max_answer_tokens)
-            usd = self._worst_usd(worst)
             if self._gpu_hours is not None and self._device_hours() >= self._gpu_hours:
                 return Refusal(BUDGET_GPU_HOURS, True)
-            spent = self._token_usd + self._device_hours() * self.settings.usd_per_gpu_hour
-            if self._usd is not None and spent + self._reserved_usd + usd > self._usd:
-                return Refusal(BUDGET_USD, spent + usd > self._usd)
+            if self._is_passed_with(self._reserved_prompt + prompt_tokens, self._reserved_answer + max_answer_tokens):
+                return Refusal(BUDGET_USD, self._is_passed_with(prompt_tokens, max_answer_tokens))
             self._open()
-            self._reserved_usd += usd
-            return Reservation(worst, usd)
+            self._reserved_prompt += prompt_tokens
+            self._reserved_answer += max_answer_tokens
+            return Reservation(worst)
 
     def settle(self, reservation: Reservation, usage: Usage) -> None:
         """Books what the request really took; `reservation.usage` where nobody knows, an empty usage for nothing."""
@@ -86,10 +87,18 @@ class Budget:
             self._n_open -= 1
             if self._n_open == 0:
                 self._busy_seconds += self._clock() - self._busy_since
-            # Float sums may leave a rest; with nothing under way nothing is reserved.
-            self._reserved_usd = self._reserved_usd - reservation.usd if self._n_open else 0.0
+            self._reserved_prompt -= reservation.usage.prompt_tokens
+            self._reserved_answer -= reservation.usage.answer_tokens
             self._usage += usage
-            self._token_usd += token_price_usd(self.settings, usage)
+
+    def standing(self, reason: str, prompt_tokens: int, max_answer_tokens: int) -> str:
+        """How far this process's share of what `reason` names is spent, and what a request may take, in words."""
+        with self._lock:
+            if reason == BUDGET_GPU_HOURS:
+                return f"of its share of {self._gpu_hours:g} hours a process has used {self._device_hours():.4g}"
+            most = self._most_usd(prompt_tokens, max_answer_tokens)
+            spent = f"of its share of {self._usd:g} USD a process has spent {self._spent_usd():.4g}"
+            return f"{spent}, and the next request may take {most:.4g}"
 
     @property
     def is_limited(self) -> bool:
@@ -112,11 +121,21 @@ class Budget:
     def spent_usd(self) -> float:
         """Money so far, without what is only reserved."""
         with self._lock:
-            return self._token_usd + self._device_hours() * self.settings.usd_per_gpu_hour
+            return self._spent_usd()
 
-    def _worst_usd(self, usage: Usage) -> float:
-        cached = Usage(usage.prompt_tokens, usage.prompt_tokens, usage.answer_tokens)
-        return max(token_price_usd(self.settings, usage), token_price_usd(self.settings, cached))
+    def _spent_usd(self) -> float:
+        return token_price_usd(self.settings, self._usage) + self._device_hours() * self.settings.usd_per_gpu_hour
+
+    def _is_passed_with(self, prompt_tokens: int, answer_tokens: int) -> bool:
+        """Whether money would be passed with so many tokens more, at the highest price they may have."""
+        if self._usd is None:
+            return False
+        return self._spent_usd() + self._most_usd(prompt_tokens, answer_tokens) > self._usd * _ROUNDING
+
+    def _most_usd(self, prompt_tokens: int, answer_tokens: int) -> float:
+        fresh = Usage(prompt_tokens, 0, answer_tokens)
+        cached = Usage(prompt_tokens, prompt_tokens, answer_tokens)
+        return max(token_price_usd(self.settings, usage) for usage in (fresh, cached))
 
     def _open(self) -> None:
         if self._n_open == 0:

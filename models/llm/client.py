@@ -23,6 +23,7 @@ from models.llm.records import (
     FILTERED,
     MODEL_CHANGED,
     OVER_CONTEXT,
+    REFUSED,
     TIMED_OUT,
     Answer,
     LlmFailure,
@@ -235,7 +236,9 @@ class LlmClient:
                     return LlmFailure(ENDPOINT_DOWN, trouble.detail, wasted, 0.0, attempt)
                 is_last = n_failed == self.settings.llm_attempts or attempt == n_most
                 if trouble.is_final or is_last or n_timeouts == _MAX_TIMEOUTS:
-                    self._breaker.record(trouble.is_own_fault, trouble.detail)
+                    # Who has refused everything so far does not take how requests are put, whatever they ask.
+                    is_of_this_one = self._throttle.n_answered > 0 or trouble.reason != REFUSED
+                    self._breaker.record(trouble.is_own_fault and is_of_this_one, trouble.detail)
                     return LlmFailure(trouble.reason, trouble.detail, wasted, 0.0, attempt)
                 await asyncio.sleep(max(trouble.wait_seconds, self._backoff_seconds(max(n_failed, 1))))
         raise AssertionError("the last attempt returns")
@@ -259,7 +262,8 @@ class LlmClient:
         """One attempt, paid for from the budget. Raises Trouble."""
         reserved = await self._reserve(n_prompt, request.max_answer_tokens)
         if isinstance(reserved, Refusal):
-            return LlmFailure(reserved.reason, "the budget is spent", wasted, 0.0, attempt - 1)
+            standing = self.budget.standing(reserved.reason, n_prompt, request.max_answer_tokens)
+            return LlmFailure(reserved.reason, standing, wasted, 0.0, attempt - 1)
         billed = reserved.usage  # also where it is cancelled on its way
         try:
             response = await self._transport.generate(request)

@@ -1,6 +1,7 @@
 """Whole answers over HTTP: bounded in time and in size, also unpacked, and no proxy for what stays on this machine."""
 
 import asyncio
+import ipaddress
 import os
 import ssl
 import threading
@@ -32,7 +33,7 @@ def open_http(url: str, key: str, n_connections: int, timeout_seconds: float) ->
     :raises SettingsError: the environment names a proxy, or a file of certificates, that cannot be used.
     """
     # Proxies of the environment are for the wide web; a model on this machine is asked directly.
-    is_here = httpx2.URL(url).host in ("127.0.0.1", "localhost", "::1")
+    is_here = _is_loopback(httpx2.URL(url).host)
     authorities = os.environ.get("SSL_CERT_FILE") if is_here else None  # elsewhere it is read with the environment
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
@@ -47,10 +48,19 @@ def open_http(url: str, key: str, n_connections: int, timeout_seconds: float) ->
     except OSError as error:  # ssl.SSLError too
         raise SettingsError(f"SSL_CERT_FILE cannot be read: {error}; name a file of certificates") from error
     except (ImportError, ValueError, httpx2.InvalidURL) as error:
+        words = " ".join(str(error).split())[:200]
+        why = "" if "@" in words else f": {words}"  # an address may hold a password
         raise SettingsError(
-            f"the proxy that the environment names for {url} cannot be used: {' '.join(str(error).split())[:200]}; "
+            f"the proxy that the environment names for {url} cannot be used{why}; "
             "set HTTPS_PROXY or ALL_PROXY to an http:// address, or NO_PROXY to this host"
         ) from error
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 async def fetch(

@@ -52,4 +52,4 @@ def ending_error(failure: LlmFailure, settings: LlmSettings, budget: LlmBudgetSe
         outage = f"did not answer for {settings.llm_outage_seconds:g} s, or failed request after request"
         return RefusedError(f"{where} {outage} ({failure.detail}); {kept}")
     name = "budget_usd" if failure.reason == BUDGET_USD else "budget_gpu_hours"
-    return RefusedError(f"{name} = {getattr(budget, name):g} is spent; {kept}, with a higher one")
+    return RefusedError(f"{name} = {getattr(budget, name):g} is spent; {kept}, with a higher one: {failure.detail}")

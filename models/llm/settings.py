@@ -72,7 +72,14 @@ class LlmSettings(Section):
         int, Field(gt=0, le=4096, description="requests that one process has open at once")
     ] = 64
     llm_timeout_seconds: Annotated[float, Field(gt=0, description="longest one request may take in all")] = 600.0
-    llm_attempts: Annotated[int, Field(gt=0, le=100, description="times that one request is sent at most")] = 6
+    llm_attempts: Annotated[
+        int,
+        Field(
+            gt=0,
+            le=100,
+            description="times that one request is sent at most; ten times as many where it is one of too many and others are answered",
+        ),
+    ] = 6
     llm_outage_seconds: Annotated[
         float, Field(ge=0, description="how long an endpoint that does not answer is waited for before the run ends")
     ] = 60.0
@@ -158,12 +165,17 @@ class LlmBudgetSettings(Section):
         int | None,
         Field(
             gt=0,
-            description="worker processes that share the budget; none takes direct_num_workers, parallelism or max_num_workers of the runner",
+            description="worker processes that share the budget, at most; none takes direct_num_workers, or parallelism of Flink, and other runners with a budget need it",
         ),
     ] = None
     budget_gpu_hours: Annotated[
         float | None, Field(ge=0, description="device hours after which the run ends; none sets no limit")
     ] = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self.budget_usd is not None or self.budget_gpu_hours is not None
 
     @property
     def has_prices(self) -> bool:

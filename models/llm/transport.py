@@ -15,6 +15,8 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 _PROBE_SECONDS = 5.0
 _TOO_MANY = frozenset({429, 503, 529})
+# What a gateway says that lost sight of the server behind it, which may have gone on.
+_OF_A_GATEWAY = frozenset({502, 504, 524})
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 # What one prompt can lead to. All else lies in the key, the address, the model's name or an account without money.
 _FAULTS_OF_PROMPTS = frozenset({400, 413, 414, 422, 431})
@@ -105,8 +107,11 @@ def _refusal(fetched: Fetched, key: str) -> Trouble:
     detail = f"status {status}: {wire.error_detail(fetched.data, key)}"
     if status in _RETRIED_STATUSES or status >= 500:
         wait_seconds = wire.retry_after_seconds(fetched.headers)
-        is_lost, is_too_much = status in (502, 504), status in _TOO_MANY
-        return Trouble(UNAVAILABLE, detail, wait_seconds=wait_seconds, is_lost=is_lost, is_too_much=is_too_much)
+        is_lost, is_too_much = status in _OF_A_GATEWAY, status in _TOO_MANY
+        return Trouble(
+            UNAVAILABLE, detail, wait_seconds=wait_seconds, is_lost=is_lost, may_be_billed=is_lost,
+            is_too_much=is_too_much,
+        )  # fmt: skip
     if status < 300:
         return Trouble(BAD_RESPONSE, detail, may_be_billed=True)
     if status not in _FAULTS_OF_PROMPTS:

@@ -1,7 +1,7 @@
 import pytest
 
 from models.errors import SettingsError
-from pipelines.beam_options import beam_arguments
+from pipelines.beam_options import beam_arguments, budget_share, worker_processes
 
 
 def test_the_runner_is_the_fn_api_runner_unless_named():
@@ -42,3 +42,26 @@ def test_a_mistake_is_one_line_with_a_remedy(flags, message):
     with pytest.raises(SettingsError, match=message) as caught:
         beam_arguments(flags, ["--window-tokens"])
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "n_processes"),
+    [
+        ([], 1),
+        (["--direct_num_workers=3"], 1),  # threads of one process
+        (["--direct_running_mode=multi_processing", "--direct_num_workers=3"], 3),
+        (["--runner=PrismRunner", "--max_num_workers=9"], 1),
+        (["--runner=FlinkRunner", "--parallelism=4"], 4),
+        (["--runner=PortableRunner", "--parallelism=4", "--sdk_worker_parallelism=2"], 8),
+        (["--runner=FlinkRunner"], None),
+        (["--runner=DataflowRunner", "--max_num_workers=4"], None),  # each of which starts a process for each core
+        (["--runner=my.package.Runner"], None),
+    ],
+)
+def test_a_budget_is_shared_by_the_processes_that_there_can_be(flags, n_processes):
+    assert worker_processes(flags) == n_processes
+    assert budget_share(None, flags, is_limited=False) == 1 / (n_processes or 1)
+    assert budget_share(5, flags, is_limited=True) == 0.2
+    if n_processes is None:
+        with pytest.raises(SettingsError, match="set budget_processes to the most"):
+            budget_share(None, flags, is_limited=True)

@@ -241,6 +241,7 @@ def test_a_model_that_is_not_named_or_not_there_is_one_line(asking, endpoint, ca
 
 
 def test_a_kill_asks_no_stored_answer_again_and_the_next_run_bills_them_all(asking, endpoint):
+    del asking.settings["pic_min_chars"]  # which no command takes beside another chunker
     asking.settings |= {"encoder": "hashing", "hashing_dimension": "512", "work_item_tokens": "20"}
     del asking.settings["pic_min_chars"]  # the command line refuses what changes nothing
     kill_at(asking, "answers/after:2")

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from obedient import answers, essay
 
-from models.fake_llm import FakeEndpoint, Reply, refused
+from models.fake_llm import FakeEndpoint, Reply, count_words, refused
 from pipelines import cli
 from transforms.answers import run_bill
 from transforms.store.files import Store
@@ -69,6 +69,30 @@ def test_one_that_dies_half_way_ends_the_run_and_its_answers_and_time_are_kept(a
     assert report["llm"]["answers"] == 6
     assert report["llm"]["busy_seconds"] >= 3 * 0.02 and report["llm"]["usd"] >= report["llm"]["busy_seconds"] * 0.99
     assert report["llm"]["wasted_tokens"] > 0  # of the request that was cut
+
+
+def test_the_bill_is_what_the_endpoint_counted_and_the_most_for_what_nobody_knows(asking, capsys):
+    asking.write(6)
+    faults = {1: refused(429), 2: refused(500), 4: Reply("a part", cut_after=9), 6: refused(400), 7: refused(504)}
+    answered = []
+
+    def faulty(prompt):
+        if prompt.number in faults:
+            return faults[prompt.number]
+        answered.append((sum(count_words(text) for _, text in prompt.messages), count_words(answers(prompt))))
+        return answers(prompt)
+
+    asking.endpoint.script = faulty
+    prices = ("--usd-per-million-prompt-tokens", "1", "--usd-per-million-answer-tokens", "10")
+    assert asking.ingest(*prices) == 0
+    report = report_of(capsys)
+    n_prompt, n_answer = (sum(numbers) for numbers in zip(*answered, strict=True))
+    assert report["llm"]["answers"] == len(answered) == 5 and asking.endpoint.n_requests == 10
+    assert (report["tokens"]["llm_prompt"], report["tokens"]["llm_answer"]) == (n_prompt, n_answer)
+    most = [prompt.body["max_tokens"] for prompt in asking.endpoint.prompts if prompt.number in (4, 7)]
+    lost = [n for prompt in asking.endpoint.prompts if prompt.number in (4, 7) for n in [count_words(prompt.text)]]
+    assert sum(most) + sum(lost) <= report["llm"]["wasted_tokens"] <= sum(most) + 10 * sum(lost)
+    assert report["llm"]["usd"] >= (n_prompt + 10 * n_answer + 10 * sum(most)) / 1e6
 
 
 def test_one_that_comes_back_with_another_model_ends_the_run_and_stores_no_answer_of_it(asking, capsys):

@@ -17,12 +17,16 @@ from transforms.rewriting.dialogues import Ask
 from transforms.spending import DEVICE_MS, WASTED_ANSWER, WASTED_PROMPT, Spending
 
 if TYPE_CHECKING:
+    from models.llm.budget import Budget
     from models.llm.service import LlmService
     from transforms.store.files import Store
 
 CountTokens = Callable[[str], int]
 
 _BYTES_PER_TOKEN = 3
+_MAX_BUDGETS = 64
+_budgets: "dict[tuple[Any, ...], Budget]" = {}
+_budgets_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,7 @@ def make_asking(
     service = LlmService(plan.llm, plan.server, plan.budget, plan.share, plan.identity)
     ask: Ask = _remembering(service.ask, plan.identity_sha256)
     if store is not None:
+        service.budget = _budget_of(store.root, run, plan, service.budget)
         ask = StoredAsking(
             AnswerStore(store, run), service.ask_each, plan.identity_sha256, n_held_back=n_held_back(plan.llm)
         )
@@ -112,7 +117,7 @@ class _Meter:
 
     def __init__(self, ask: Ask, service: "LlmService", spending: Spending) -> None:
         self._ask, self._service, self._spending = ask, service, spending
-        self._told_ms = 0
+        self._told_ms = _milliseconds(service.budget)
         self._lock = threading.Lock()
 
     def ask(self, requests: Sequence[Request]) -> Sequence[Result]:
@@ -132,9 +137,23 @@ class _Meter:
 
     def _tell_time(self) -> None:
         with self._lock:
-            now_ms = round(self._service.budget.device_hours * 3_600_000)
+            now_ms = _milliseconds(self._service.budget)
             self._spending.add(DEVICE_MS, now_ms - self._told_ms)
             self._told_ms = now_ms
+
+
+def _milliseconds(budget: "Budget") -> int:
+    return round(budget.device_hours * 3_600_000)
+
+
+def _budget_of(root: str, run: str, plan: AskingPlan, made: "Budget") -> "Budget":
+    """This process's share of a run's budget: the one it has, since a runner may drop what asks and make it anew."""
+    if not made.is_limited:
+        return made
+    with _budgets_lock:
+        while len(_budgets) >= _MAX_BUDGETS:
+            _budgets.pop(next(iter(_budgets)))
+        return _budgets.setdefault((root, run, plan.budget, plan.share), made)
 
 
 def _remembering(ask: Ask, identity_sha256: str) -> Ask:

@@ -46,6 +46,15 @@ def test_a_refusal_is_final_only_where_nothing_under_way_can_help():
     assert isinstance(budget.reserve(0, 6), Reservation)
 
 
+@pytest.mark.parametrize("price", [0.1, 1.0, 3.3, 1e-3])
+def test_what_fits_to_the_last_token_is_not_refused(price):
+    settings = LlmBudgetSettings(usd_per_million_answer_tokens=price, budget_usd=1000 * 7 * price / 1e6)
+    budget = Budget(settings)
+    for _ in range(1000):
+        budget.settle(budget.reserve(0, 7), Usage(0, 0, 7))
+    assert budget.reserve(0, 1) == Refusal("budget_usd", is_final=True)
+
+
 def test_workers_have_a_share_each():
     settings = LlmBudgetSettings(usd_per_million_answer_tokens=1e6, budget_usd=10.0)
     assert isinstance(Budget(settings, share=0.5).reserve(0, 6), Refusal)
@@ -66,6 +75,7 @@ def test_device_time_runs_while_anything_is_under_way_and_counts_each_device():
     assert isinstance(third, Reservation)
     now[0] = 9101.0
     assert budget.reserve(1, 1) == Refusal("budget_gpu_hours", is_final=True)
+    assert budget.standing("budget_gpu_hours", 1, 1) == "of its share of 1 hours a process has used 1.001"
 
 
 def test_threads_do_not_pass_the_limit_together():

@@ -70,6 +70,31 @@ def test_whatever_fails_no_request_is_lost_or_sent_too_often(faults, n_poisoned)
         assert max(result.n_attempts for result in results) <= 6
 
 
+@given(
+    st.lists(
+        st.sampled_from(
+            [*FAULTS, refused(400), refused(502), refused(504), Reply("held", finish_reason="content_filter"),
+             Reply("said", model="m"), Reply("no bill", has_usage=False), "yes", "yes yes"]
+        ),
+        max_size=12,
+    ),
+    st.sampled_from([None, 1e-4, 1e-3]),
+)  # fmt: skip
+@settings(max_examples=15)
+def test_what_results_say_was_paid_is_what_the_budget_booked_and_no_less_than_the_endpoint_counted(faults, budget_usd):
+    budget = Budget(LlmBudgetSettings(usd_per_million_answer_tokens=1.0, budget_usd=budget_usd))
+    replies = in_turn(faults, then="yes")
+    with FakeEndpoint(replies) as fake, client_of(fake, budget=budget, llm_requests_in_flight=2) as client:
+        results = client.ask([ask_for(f"number {number}", max_answer_tokens=20) for number in range(8)])
+        told = Usage()
+        for result in results:
+            told += result.wasted + (result.usage if isinstance(result, Answer) else Usage())
+        assert told == budget.usage
+        said = [faults[prompt.number] if prompt.number < len(faults) else "yes" for prompt in fake.prompts]
+        counted = [len((reply if isinstance(reply, str) else reply.text).split()) for reply in said]
+        assert told.answer_tokens >= sum(counted) and told.prompt_tokens >= 4 * sum(n > 0 for n in counted)
+
+
 @pytest.mark.parametrize("status", [301, 400, 401, 402, 404, 407, 413, 418, 422])
 def test_a_refusal_is_not_sent_again(serve, status):
     fake, client = serve(refused(status, "no such thing"))
@@ -282,8 +307,22 @@ def test_an_endpoint_at_which_everything_fails_is_given_up(serve):
 
 
 def test_requests_that_are_wrong_themselves_say_nothing_about_the_endpoint(serve):
-    _, client = serve(refused(400), pace=Pace(0.001, failures_in_a_row=5))
+    _, client = serve(in_turn(["yes"], then=refused(400)), pace=Pace(0.001, failures_in_a_row=5))
+    assert client.ask([ask_for("?")])[0].text == "yes"
     assert {result.reason for result in client.ask([ask_for(f"{n}") for n in range(30)])} == {"refused"}
+
+
+def test_an_endpoint_that_refuses_whatever_it_is_asked_is_given_up_with_its_reason(serve):
+    pace = Pace(0.001, failures_in_a_row=5)
+    fake, client = serve(refused(400, "unknown field seed"), pace=pace, llm_requests_in_flight=1)
+    results = client.ask([ask_for(f"{n}") for n in range(30)])
+    assert [result.reason for result in results] == ["refused"] * 5 + ["endpoint_down"] * 25
+    assert "unknown field seed" in results[-1].detail and fake.n_requests == 5
+
+
+def test_prompts_that_are_all_too_long_say_nothing_about_the_endpoint(serve):
+    _, client = serve(refused(400, "maximum context length is 10"), pace=Pace(0.001, failures_in_a_row=5))
+    assert {result.reason for result in client.ask([ask_for(f"{n}") for n in range(30)])} == {"over_context"}
 
 
 def test_money_is_never_passed(serve):
@@ -313,7 +352,8 @@ def test_what_ends_a_run_is_one_line_with_the_remedy(reason, words):
 def test_a_spent_budget_ends_the_run_and_is_no_bad_answer(serve):
     prices = LlmBudgetSettings(usd_per_million_answer_tokens=1.0, budget_usd=0.0)
     _, client = serve("yes", budget=Budget(prices))
-    with pytest.raises(RefusedError, match="budget_usd = 0 is spent"):
+    standing = r"budget_usd = 0 is spent; .*: of its share of 0 USD a process has spent 0, and .* may take 0\.0001"
+    with pytest.raises(RefusedError, match=standing):
         ending_early(client.ask, client.settings, prices)([ask_for("?")])
     _, client = serve(refused(400))
     assert ending_early(client.ask, client.settings, prices)([ask_for("?")])[0].reason == "refused"

@@ -190,12 +190,12 @@ def test_a_proxy_of_the_environment_is_not_told_what_stays_on_this_machine(monke
         assert proxy.heads == []
 
 
-@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "ftp://127.0.0.1:1", "http://[::1"])
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "ftp://me:hunter2@127.0.0.1:1", "http://[::1"])
 def test_a_proxy_that_cannot_be_used_is_one_line(monkeypatch, proxy):
     monkeypatch.setenv("ALL_PROXY", proxy)
     with pytest.raises(SettingsError, match="proxy") as caught:
         find_endpoint("http://example.invalid/v1", "", None, None)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value) and "hunter2" not in str(caught.value)
 
 
 def test_a_secret_in_an_address_is_refused_and_not_shown():

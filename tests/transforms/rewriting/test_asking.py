@@ -82,6 +82,21 @@ def test_failures_and_device_time_are_told_once_also_where_asking_ends_the_run(t
         assert spent_in(store, ["run"])[WASTED_ANSWER] > found[WASTED_ANSWER]
 
 
+def test_what_asks_and_is_made_anew_by_a_runner_goes_on_with_the_budget_of_its_process(tmp_path):
+    store, poor = Store(str(tmp_path)), LlmBudgetSettings(usd_per_million_answer_tokens=1.0, budget_usd=50e-6)
+    with FakeEndpoint("ten " * 10) as fake:
+        for number in range(5):  # 20 tokens are set aside for each, and 10 are spent
+            again = make_asking(plan(fake, poor), store, "one run")
+            if number < 4:
+                again.ask(requests(f"{number}"))
+            else:
+                with pytest.raises(RefusedError, match="budget_usd"):
+                    again.ask(requests(f"{number}"))
+        assert fake.n_requests == 4
+        make_asking(plan(fake, poor), store, "another run").ask(requests("5"))
+        assert fake.n_requests == 5
+
+
 def test_a_dead_endpoint_and_a_spent_budget_are_raised_and_a_refusal_is_not():
     with FakeEndpoint(refused(400)) as fake:
         asking = make_asking(plan(fake))
