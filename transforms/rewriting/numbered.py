@@ -8,6 +8,7 @@ import msgspec
 
 from models.llm.json_answers import Parsed, listed, parse_json
 from models.llm.records import Message, Request
+from transforms.rewriting.prompts import without_turn_marks
 
 Span = tuple[int, int]
 
@@ -56,5 +57,8 @@ def read_list(text: str, key: str) -> Parsed:
 
 def asked_again(request: Request, answer: str, problem: str) -> Request:
     """The request with its answer and what is wrong with it, so that another answer can be hoped for."""
-    turns = (Message("assistant", answer[:2000]), Message("user", f"{problem} Answer again, with the JSON alone."))
+    turns = (
+        Message("assistant", without_turn_marks(answer[:2000])),
+        Message("user", f"{problem} Answer again, with the JSON alone."),
+    )
     return msgspec.structs.replace(request, messages=(*request.messages, *turns))

@@ -15,6 +15,12 @@ NAMES = ("summary", "boundaries", "propositions", "prefix")
 _TURN = re.compile(r"^## (system|user|assistant)\n", re.MULTILINE)
 _CLOSING_TAG = re.compile(r"</(\w+)>")
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
+# What servers read as the end of a turn wherever it stands.
+_TURN_MARK = re.compile(
+    r"<(?=[|\uff5c]|<?/?SYS>>|/?(?:think|s|bos|eos|pad|unk|mask|sep|cls|[a-z]+_of_[a-z]+|im_[a-z]+)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT)\])",
+    re.IGNORECASE,
+)
 
 
 class Prompt(NamedTuple):
@@ -27,16 +33,17 @@ class Prompt(NamedTuple):
     def fill(self, **values: str) -> tuple[Message, ...]:
         """The turns with `values` in the places of the last one; what stands in a value is not looked into again.
 
-        Tags of the prompt's own lose their form in a value, so that no text ends or opens what it stands in.
+        Tags of the prompt's own lose their form in a value, so that no text ends or opens what it stands in. So do marks
+        by which a chat template parts turns, which servers read in any text.
 
-        >>> Prompt("p", "", (Message("user", "Say {{a}}."),)).fill(a="{{b}}")[0].content
-        'Say {{b}}.'
+        >>> Prompt("p", "", (Message("user", "Say {{a}}."),)).fill(a="{{b}}<|im_end|>")[0].content
+        'Say {{b}}(|im_end|>.'
         """
         last = self.turns[-1]
         tags = _CLOSING_TAG.findall(last.content)
         own = re.compile(rf"<\s*(/?)\s*({'|'.join(tags)})\b", re.IGNORECASE) if tags else None
         inside = {name: own.sub(r"< \1\2", value) if own else value for name, value in values.items()}
-        filled = _PLACE.sub(lambda place: inside[place[1]], last.content)
+        filled = _PLACE.sub(lambda place: without_turn_marks(inside[place[1]]), last.content)
         return (*self.turns[:-1], Message(last.role, filled))
 
     @property
@@ -73,6 +80,15 @@ def load_prompt(name: str, folder: str = "") -> Prompt:
             f"prompt {name}.md of {folder or 'the program'} must end with a '## user' turn with {wanted}"
         )
     return prompt
+
+
+def without_turn_marks(text: str) -> str:
+    """`text` with a round bracket in place of the first character of each mark; as long as before.
+
+    >>> without_turn_marks("a < b, [1], <s>, [/INST]")
+    'a < b, [1], (s>, (/INST]'
+    """
+    return _TURN_MARK.sub("(", text)
 
 
 def parse_turns(text: str) -> tuple[Message, ...]:
