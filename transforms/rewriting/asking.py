@@ -4,6 +4,7 @@ A plan is what the driver found out, small and plain, so that it travels to ever
 makes of it. Neither loads nor starts anything before the first request that has no stored answer.
 """
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 CountTokens = Callable[[str], int]
 
 _BYTES_PER_TOKEN = 3
+# Hardly a tokenizer joins two of these.
+_PIECE = re.compile(r"\d|[^\W\d_]+|[^\w\s]|_")
 
 
 @dataclass(frozen=True)
@@ -99,12 +102,14 @@ def make_asking(
 
 
 def estimated_tokens(text: str) -> int:
-    """About the tokens of `text`, rather too many: a third of its bytes. For planning what is counted exactly later.
+    """About the tokens of `text`, rather too many. For planning what is counted exactly later.
 
-    >>> estimated_tokens("Four words of text."), estimated_tokens("")
-    (7, 0)
+    A third of its bytes, or where there are more, in tables and lists, its words, marks and digits.
+
+    >>> estimated_tokens("Four words of text."), estimated_tokens("1, 2; 44"), estimated_tokens("")
+    (7, 6, 0)
     """
-    return -(-len(text.encode()) // _BYTES_PER_TOKEN)
+    return max(-(-len(text.encode()) // _BYTES_PER_TOKEN), sum(1 for _ in _PIECE.finditer(text)))
 
 
 class _Meter:

@@ -33,8 +33,8 @@ class Prompt(NamedTuple):
     def fill(self, **values: str) -> tuple[Message, ...]:
         """The turns with `values` in the places of the last one; what stands in a value is not looked into again.
 
-        Tags of the prompt's own lose their form in a value, so that no text ends or opens what it stands in. So do marks
-        by which a chat template parts turns, which servers read in any text.
+        Tags of the prompt's own lose their form in a value, so that no text ends or opens what it stands in. So do
+        marks by which a chat template parts turns, which servers read in any text.
 
         >>> Prompt("p", "", (Message("user", "Say {{a}}."),)).fill(a="{{b}}<|im_end|>")[0].content
         'Say {{b}}(|im_end|>.'

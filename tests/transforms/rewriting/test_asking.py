@@ -6,10 +6,13 @@ import struct
 import pytest
 
 from models.errors import ModelError, RefusedError, SettingsError
-from models.fake_llm import FakeEndpoint, Reply, refused
-from models.llm.records import Message, Request
+from models.fake_llm import FakeEndpoint, Reply, count_words, refused
+from models.llm.records import Answer, Message, Request
 from models.llm.settings import LlmBudgetSettings, LlmServerSettings, LlmSettings
-from transforms.rewriting.asking import make_asking, plan_asking
+from transforms.rewriting.asking import estimated_tokens, make_asking, plan_asking
+from transforms.rewriting.dialogues import hold
+from transforms.rewriting.prompts import load_prompt
+from transforms.rewriting.summaries import MAX_ANSWER_TOKENS, summarise
 from transforms.spending import DEVICE_MS, WASTED_ANSWER, WASTED_PROMPT, Spending, spent_in
 from transforms.store.files import Store
 
@@ -92,3 +95,17 @@ def test_a_dead_endpoint_and_a_spent_budget_are_raised_and_a_refusal_is_not():
         fake.stop()
         with pytest.raises(RefusedError, match=r"did not answer for 0\.2 s"):
             asking.ask(requests("d"))
+
+
+@pytest.mark.parametrize("line", ["a. b; c: d! ", "1,2;3,4\n", "- a\n", "{}[]();\n", "_ _ _ "])
+def test_windows_planned_without_a_tokenizer_fit_where_tokens_are_short(line):
+    text, sizes = line * 3000, []
+
+    def answered(asked):
+        sizes.extend(sum(count_words(turn.content) for turn in request.messages) for request in asked)
+        return [Answer("This is about a table.") for _ in asked]
+
+    spans = [(start, start + len(line)) for start in range(0, len(text), len(line))]
+    more = {"context_tokens": 2000, "count_tokens": estimated_tokens}
+    assert hold(summarise(text, spans, load_prompt("summary"), **more), answered).text
+    assert len(sizes) > 1 and max(sizes) + MAX_ANSWER_TOKENS <= 2000
