@@ -95,6 +95,7 @@ def make_context(
         pic=settings.pic,
         boundaries=settings.boundaries,
         asking=plan,
+        prices=settings.llm_budget,
     )
 
 

@@ -4,6 +4,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import Any
 
+from models.llm.settings import LlmBudgetSettings
 from models.settings import EncoderSettings, Section
 from transforms.identity import bucket, uri_bucket
 from transforms.layout import shard_of
@@ -70,6 +71,8 @@ class RunContext:
     boundaries: BoundarySettings = field(default_factory=BoundarySettings)
     asking: AskingPlan | None = None
     rewriting: RewritingSettings = field(default_factory=RewritingSettings)
+    # Of a run that asks nothing too: it may have to bill a dead one that asked.
+    prices: LlmBudgetSettings = field(default_factory=LlmBudgetSettings)
 
     @functools.cached_property
     def _document_firsts(self) -> list[int]:

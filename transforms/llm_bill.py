@@ -40,7 +40,7 @@ def llm_bill(context: RunContext, runs: Iterable[str], reading: Iterable[FileEnt
     `reading` are the ledgers of what was read, which name a document of each content.
     """
     plan, taken = context.asking, [context.run, *runs]
-    prices = plan.budget if plan else LlmBudgetSettings()
+    prices = context.prices
     n_parameters = plan.n_parameters if plan else 0
     parts = [run_bill(context.store, run) for run in taken] if plan or len(taken) > 1 else []
     bills = [row for part in parts for row in part.to_pylist()]

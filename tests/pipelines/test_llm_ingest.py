@@ -222,6 +222,17 @@ def test_a_spent_budget_ends_the_run_in_one_line_and_keeps_its_answers(by_hand, 
     assert by_hand.run(budget_usd="100").outcome.documents["indexed"] == 3 and endpoint.n_requests == 3
 
 
+def test_a_run_that_asks_nothing_bills_a_dead_one_that_did(asking, endpoint):
+    asking.settings |= {"encoder": "hashing", "work_item_tokens": "20", "llm_requests_in_flight": "1"}
+    with pytest.raises(RefusedError, match="is spent"):
+        asking.run(budget_usd="1")
+    n_asked = endpoint.n_requests
+    report = asking.run(chunker="recursive")
+    assert endpoint.n_requests == report.llm["answers"] == n_asked > 0
+    assert report.llm["usd"] == pytest.approx(report.tokens["llm_prompt"] / 1000)
+    assert sum(row["usd"] for row in asking.rows("ledger")) == pytest.approx(report.llm["usd"])
+
+
 def test_a_budget_in_money_needs_prices(by_hand, endpoint):
     by_hand.settings.pop("usd_per_million_prompt_tokens")
     with pytest.raises(SettingsError, match="budget_usd = 20 limits nothing without prices"):
