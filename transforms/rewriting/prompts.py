@@ -15,9 +15,9 @@ NAMES = ("summary", "boundaries", "propositions", "prefix")
 _TURN = re.compile(r"^## (system|user|assistant)\n", re.MULTILINE)
 _CLOSING_TAG = re.compile(r"</(\w+)>")
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
-# What servers read as the end of a turn wherever it stands, and the tags of our own prompts.
+# What servers read as the end of a turn wherever it stands.
 _TURN_MARK = re.compile(
-    r"<(?=[|\uff5c]|<?/?SYS>>|/?(?:text|think|s|bos|eos|pad|unk|mask|sep|cls|[a-z]+_of_[a-z]+|im_[a-z]+)>)"
+    r"<(?=[|\uff5c]|<?/?SYS>>|/?(?:think|s|bos|eos|pad|unk|mask|sep|cls|[a-z]+_of_[a-z]+|im_[a-z]+)>)"
     r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT)\])",
     re.IGNORECASE,
 )
