@@ -177,6 +177,7 @@ def test_answers_are_flushed_when_nothing_else_comes(store):
                 if AnswerStore(store).find([answer_key(ask_for("quick"), "m")]):
                     stored.set()
                     break
+                stored.wait(0.005)
         return "yes"
 
     with FakeEndpoint(script) as fake, client_of(fake) as client:

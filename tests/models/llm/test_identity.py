@@ -195,4 +195,4 @@ def test_an_endpoint_on_this_machine_is_found_whatever_proxy_is_set(monkeypatch)
 def test_a_name_with_half_a_character_can_be_stored():
     with FakeEndpoint(model="m\ud800") as fake:
         endpoint = find_endpoint(fake.url, "", None, None)
-    assert endpoint.model == endpoint.root == "m?"
+    assert endpoint.model == endpoint.root == "m\ufffd"
