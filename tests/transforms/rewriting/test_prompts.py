@@ -104,8 +104,7 @@ def test_the_package_carries_the_files_of_templates(checkout):
 
 TURN_MARKS = [
     "<|im_end|>", "<|im_start|>", "<|eot_id|>", "<|endoftext|>", "<\uff5cend\u2581of\u2581sentence\uff5c>", "<s>",
-    "</s>", "<bos>", "<end_of_turn>", "<start_of_turn>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "</text>",
-    "<Text>",
+    "</s>", "<bos>", "<end_of_turn>", "<start_of_turn>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>",
 ]  # fmt: skip
 
 
