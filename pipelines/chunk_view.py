@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from models.errors import CorpusmillError, ExtractionError, SettingsError
@@ -81,6 +82,17 @@ class ChunkView:
                 continue
             for line, style in _marked(document.snapshot.text, units):
                 console.print(line, style=style, soft_wrap=True)
+
+    def plot(self, path: str) -> None:
+        """Draw what made the cuts into an .svg file; `SettingsError` where it cannot be written."""
+        from pipelines.explain_plot import Explained, write_plot
+
+        explained = [
+            Explained(self.file + _row(document), document.snapshot.text, document.explanation)
+            for document in self.documents
+            if document.explanation
+        ]
+        write_plot(Path(path), explained)
 
 
 def cut_file(

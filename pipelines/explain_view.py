@@ -47,7 +47,7 @@ def show_explanation(text: str, explanation: "Explanation", console: "Console") 
     """
     n_cuts = sum(row.is_cut for row in explanation.sentences)
     console.print(
-        f"{n_of(len(explanation.sentences), 'sentence')}, {n_of(n_cuts, 'cut')}: {safe(_rule(explanation))}",
+        f"{n_of(len(explanation.sentences), 'sentence')}, {n_of(n_cuts, 'cut')}: {safe(rule(explanation))}",
         soft_wrap=True,
     )
     if explanation.anchor:
@@ -56,7 +56,7 @@ def show_explanation(text: str, explanation: "Explanation", console: "Console") 
         console.print(line, style=style, soft_wrap=True)
 
 
-def _rule(explanation: "Explanation") -> str:
+def rule(explanation: "Explanation") -> str:
     """What makes a cut."""
     threshold = explanation.threshold
     if explanation.measure == "model":

@@ -94,6 +94,7 @@ def chunk(parser: argparse.ArgumentParser) -> None:
     """Of `corpusmill chunk`."""
     parser.add_argument("file", metavar="FILE", help="document to cut")
     parser.add_argument("--explain", action="store_true", help="show the sentences with the scores that made the cuts")
+    parser.add_argument("--plot", metavar="FILE", help="with --explain: draw the scores and cuts into an .svg file too")
     add_config(parser)
     add_setting_flags(parser, *CUTTING_SECTIONS, "rewriting", "encoder", without=("input",))
 

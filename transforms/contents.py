@@ -76,7 +76,7 @@ def read_content_changes(context: RunContext, records: Iterable[Record]) -> list
     places = sorted({(r.path, r.offset, r.n_bytes) for r in records if isinstance(r, ChangesWritten)})
     changes: list[ContentChange] = []
     for path, offset, n_bytes in places:
-        data = context.store.read_named(path)[offset : offset + n_bytes]
+        data = context.store.read_part(path, offset, n_bytes)
         decoded = (RecordCoder().decode(encoded) for encoded in msgspec.msgpack.decode(data, type=list[bytes]))
         changes.extend(change for change in decoded if isinstance(change, ContentChange))
     return merged(changes)

@@ -6,12 +6,11 @@ key goes with the element only while it is small; otherwise it lies in a scratch
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
 
-from transforms.context import RunContext, open_store
+from transforms.context import RunContext
 from transforms.record_coder import RecordCoder
 from transforms.records import Record, Several, SeveralWritten
 
@@ -54,17 +53,11 @@ def all_records(context: RunContext, records: Iterable[Record]) -> Iterator[Reco
             case Several():
                 yield from record.records
             case SeveralWritten():
-                data = _read(context.root, record.path)[record.offset : record.offset + record.n_bytes]
+                data = context.store.read_part(record.path, record.offset, record.n_bytes)
                 for encoded in msgspec.msgpack.decode(data, type=list[bytes]):
                     yield from one_by_one([_CODER.decode(encoded)])
             case _:
                 yield record
-
-
-@lru_cache(maxsize=16)
-def _read(root: str, path: str) -> bytes:
-    """Every shard asks for the same few files in turn."""
-    return open_store(root).read_named(path)
 
 
 def taken_together(records: Iterable[Record]) -> Iterator[Several]:

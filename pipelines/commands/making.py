@@ -109,10 +109,14 @@ def chunk(arguments: argparse.Namespace) -> Outcome:
 
     settings = settings_of(arguments)
     check_flags_are_used(settings, setting_overrides(arguments))
+    if arguments.plot and not arguments.explain:
+        raise SettingsError("--plot draws what --explain shows; give both")
     view = cut_file(
         arguments.file, settings.reading, settings.chunking, settings.encoder, settings.semantic,
         explains=arguments.explain, questioning=local_questioning(settings),
     )  # fmt: skip
+    if arguments.plot:
+        view.plot(arguments.plot)
     return Outcome(view.to_json(), view.show)
 
 

@@ -44,8 +44,8 @@ class Disk(Protocol):
     def put(self, path: str, data: Data, moment: Moment) -> None:
         """Writes a file so that it is never seen half written. Calls `moment` with 'before' and 'after' it appears."""
 
-    def get(self, path: str) -> bytes:
-        """The file's bytes; raises FileNotFoundError where there is none."""
+    def get(self, path: str, offset: int = 0, n_bytes: int = -1) -> bytes:
+        """The file's bytes from `offset` on, all or so many; raises FileNotFoundError where there is no file."""
 
     def sha256(self, path: str) -> str:
         """The sha256 of the file's bytes; raises FileNotFoundError where there is none."""
@@ -119,10 +119,11 @@ class LocalDisk:
             with suppress(OSError):
                 os.unlink(temporary)
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, offset: int = 0, n_bytes: int = -1) -> bytes:
         try:
             with open(path, "rb") as file:
-                return file.read()
+                file.seek(offset)
+                return file.read(n_bytes)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -222,7 +223,7 @@ class BeamDisk:
                 files.delete([temporary])
             raise StoreError(f"cannot write {path}: {_one_line(error)}; check the rights and the quota") from error
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, offset: int = 0, n_bytes: int = -1) -> bytes:
         from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 
         files = _beam_files(path)
@@ -230,7 +231,9 @@ class BeamDisk:
             if not files.exists(path):
                 raise FileNotFoundError(path)
             with files.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
-                return bytes(file.read())
+                if offset:
+                    file.seek(offset)
+                return bytes(file.read(n_bytes) if n_bytes >= 0 else file.read())
         except FileNotFoundError:
             raise
         except (OSError, BeamIOError) as error:

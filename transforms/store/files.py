@@ -7,6 +7,7 @@ read from a manifest is checked before it is used: it cannot leave the root.
 import hashlib
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -95,6 +96,14 @@ class Store:
         if data is None:
             raise StoreError(f"{self.path(relative)} does not exist; check the root")
         return data
+
+    def read_part(self, relative: str, offset: int, n_bytes: int) -> bytes:
+        """`n_bytes` of a named file from `offset` on; `StoreError` where it does not have them."""
+        with suppress(FileNotFoundError):
+            data = self._disk.get(self.path(relative), offset, n_bytes)
+            if len(data) == n_bytes:
+                return data
+        raise StoreError(f"{self.path(relative)}, which this run wrote, is gone or damaged; run again")
 
     def find_named(self, relative: str) -> bytes | None:
         """A named file's bytes, None where there is none."""

@@ -110,6 +110,7 @@ def test_files_on_any_scheme(remote):
     assert remote.sha256(entry.path) == entry.sha256
     assert [(file.path, file.size) for file in remote.list("")] == [(entry.path, 4)]
     assert remote.list("", temporary=True) == []
+    assert remote.read_part(entry.path, 1, 2) == b"at"
     FILES[remote.path(entry.path)] = (b"dat\0", 0.0)
     with pytest.raises(DamagedFileError, match="bytes its manifest promises"):
         remote.read(entry)

@@ -186,6 +186,15 @@ def test_named_files(root):
     assert not store.exists("runs")
 
 
+def test_a_part_of_a_named_file_is_read_without_the_rest_or_refused(root):
+    store = Store(str(root))
+    store.write_named("runs/r/a.bin", b"0123456789")
+    assert store.read_part("runs/r/a.bin", 3, 4) == b"3456" and store.read_part("runs/r/a.bin", 0, 10) == b"0123456789"
+    for path, offset in (("runs/r/a.bin", 7), ("runs/r/b.bin", 0)):
+        with pytest.raises(StoreError, match=r"[ab]\.bin, which this run wrote, is gone or damaged; run again"):
+            store.read_part(path, offset, 4)
+
+
 def test_a_store_is_a_small_plain_value(root):
     store = Store(str(root))
     assert pickle.loads(pickle.dumps(store)) == store == Store(f"file://{root}") == Store(f"{root}/")
