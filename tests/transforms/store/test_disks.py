@@ -165,7 +165,7 @@ def test_answers_on_any_scheme(remote):
     keys = [f"{number:064x}" for number in range(5)]
     reader = AnswerStore(remote)
     found = reader.find(keys).values()
-    assert sorted(stored.answer.text for stored in found) == [f"answer {number}" for number in range(4)]
+    assert sorted(stored.answer().text for stored in found) == [f"answer {number}" for number in range(4)]
     assert merge_segments(remote, more_than=2) == 4
     assert len(reader.find(keys)) == 4 == len(AnswerStore(remote).find(keys)) and not reader.counts
     (path,) = FILES
