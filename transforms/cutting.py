@@ -42,6 +42,10 @@ T = TypeVar("T")
 Keyed = tuple[int, Record]
 
 
+# A try of the same item that was told other things, and that nobody knows to be alive, writes a file of its own.
+_NAMING = ("unit_id", "parent_id", "label", "embed_hash", "needs_vector", "n_of")
+
+
 class Cut(msgspec.Struct):
     """What one work item came to: unit rows, vectors that were found, dead letters and counted outcomes."""
 
@@ -258,7 +262,7 @@ def _match_vectors(found: Found, entry: WorkEntry, rows: list[Row], result: Cut)
 def _write(context: RunContext, tokenizer: Tokenizer, item: WorkItem, result: Cut) -> Iterator[Record | Keyed]:
     if not result.rows:
         return
-    key = fingerprint([[entry.content_id, entry.stage] for entry in item.entries])
+    key = fingerprint([[row[name] for name in _NAMING] for row in result.rows])
     path = f"{context.scratch('units')}/{key}.arrow"
     write_rows(context.store, path, pa.Table.from_pylist(result.rows, WORK_UNITS))
     for shard in sorted({entry.shard for entry in item.entries}):

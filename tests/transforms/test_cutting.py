@@ -1,5 +1,6 @@
 """Cutting work items: rows of units, vectors that exist already, and ranges of what is left to encode."""
 
+import msgspec
 import pytest
 from hand_mill import CUT_ME_NOT, FaultyCutter, HandMill
 from hypothesis import given
@@ -116,3 +117,25 @@ def test_records_and_rows_of_a_cut_are_the_same_when_it_is_done_twice(mill):
     assert len({row["unit_id"] for row in rows}) == 3 and {row["recipe"] for row in rows} == {context.cut_recipe}
     assert list(cut_item(*prepared)) == results
     assert {type(result) for result in results} == {tuple, Note, EncodeItem}
+
+
+def test_a_try_that_comes_to_other_units_leaves_the_file_of_the_first_alone(mill, monkeypatch):
+    mill.write("a.md", "# Head\n\n" + "word " * 90)
+    prepared = prepare(mill)
+
+    def units() -> UnitsWritten:
+        (place,) = [result[1] for result in cut_item(*prepared) if isinstance(result, tuple)]
+        assert isinstance(place, UnitsWritten)
+        return place
+
+    first = units()
+    rows = read_all(prepared[0].root, first.path).to_pylist()
+    cut = Cutter.dialogue
+
+    def otherwise(self, source):
+        document = yield from cut(self, source)
+        return msgspec.structs.replace(document, units=document.units[:1])
+
+    monkeypatch.setattr(Cutter, "dialogue", otherwise)
+    assert units().path != first.path
+    assert read_all(prepared[0].root, first.path).to_pylist() == rows
