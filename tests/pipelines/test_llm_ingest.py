@@ -222,6 +222,18 @@ def test_a_spent_budget_ends_the_run_in_one_line_and_keeps_its_answers(by_hand, 
     assert by_hand.run(budget_usd="100").outcome.documents["indexed"] == 3 and endpoint.n_requests == 3
 
 
+def test_spent_device_time_ends_the_run_in_one_line_and_keeps_its_answers(asking, endpoint):
+    asking.settings |= {"work_item_tokens": "20", "llm_requests_in_flight": "1", "encoder": "hashing"}
+    endpoint.script = lambda prompt: Reply(answers(prompt), delay_seconds=0.4)
+    with pytest.raises(RefusedError, match=r"budget_gpu_hours = .* is spent; what was answered is kept"):
+        asking.run(budget_gpu_hours=f"{0.5 / 3600:.9f}")
+    assert 0 < endpoint.n_requests < 3
+    endpoint.script = answers
+    report = asking.run(budget_gpu_hours="1")
+    assert report.documents["indexed"] == 3 and endpoint.n_requests == report.llm["answers"] == 3
+    assert report.llm["busy_seconds"] >= 0.4
+
+
 def test_a_run_that_asks_nothing_bills_a_dead_one_that_did(asking, endpoint):
     asking.settings |= {"encoder": "hashing", "work_item_tokens": "20", "llm_requests_in_flight": "1"}
     with pytest.raises(RefusedError, match="is spent"):
