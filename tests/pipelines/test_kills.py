@@ -35,7 +35,10 @@ SETTINGS = {
     "min_recall_at_10": 0,
     "recall_queries": 20,
 }
-SCRATCH = ["scratch", *(f"scratch-{name}" for name in ("changes", "reads", "contents", "units", "attempts", "vectors"))]
+SCRATCH = [
+    "scratch",
+    *(f"scratch-{name}" for name in ("changes", "reads", "records", "contents", "units", "attempts", "vectors")),
+]
 STORED = ["documents", "files", "rows", "failures", "contents", "snapshots", "units", "vectors", "training", "index"]
 KINDS = [*SCRATCH, *STORED, "ledger", "manifest", "pointer"]
 """Every kind of write of a run that reads, encodes, indexes and publishes, in about the order of their first times."""
