@@ -1,7 +1,8 @@
 """Requests and clients for tests of the language model, which do not wait long for anything."""
 
 from models.fake_llm import count_words
-from models.llm.client import LlmClient, Pace
+from models.llm.client import LlmClient
+from models.llm.patience import Pace
 from models.llm.records import Message, Request
 from models.llm.settings import LlmSettings
 from models.llm.wire import Endpoint

@@ -3,28 +3,24 @@
 import asyncio
 import os
 import queue
-import random
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import NamedTuple, Self, TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
 from models.llm import wire
-from models.llm.breaker import FAILURES_IN_A_ROW, Breaker
 from models.llm.budget import Budget, Refusal, Reservation
 from models.llm.connections import Fetched
 from models.llm.counting import TEMPLATE_TOKENS, CountTokens, estimated_tokens, surely_fits
+from models.llm.patience import Pace, Patience
 from models.llm.records import (
     BAD_RESPONSE,
     ENDPOINT_DOWN,
     FILTERED,
     MODEL_CHANGED,
     OVER_CONTEXT,
-    REFUSED,
-    TIMED_OUT,
     Answer,
     LlmFailure,
     Request,
@@ -33,7 +29,6 @@ from models.llm.records import (
 )
 from models.llm.served import Served, State
 from models.llm.settings import LlmBudgetSettings, LlmSettings
-from models.llm.throttle import Throttle
 from models.llm.transport import Transport, Trouble
 from models.llm.wire import Choice, Endpoint
 
@@ -45,11 +40,6 @@ COUNTED_AHEAD = 4
 UNREAD_SHARE = 4
 """One result for this many slots may wait for its reader while all slots are taken."""
 
-TURNS_PER_ATTEMPT = 10
-"""Times that a request may be sent for each of `llm_attempts`, where it is one of too many and others are answered."""
-
-_MAX_BACKOFF_SECONDS = 30.0
-_MAX_TIMEOUTS = 2
 _ALIVE_CHECK_SECONDS = 10.0
 # How vLLM marks what it gave up on: a request that was dropped, or an engine that failed.
 _UNFINISHED = frozenset({"abort", "error"})
@@ -58,14 +48,6 @@ _UNFINISHED = frozenset({"abort", "error"})
 def n_held_back(settings: LlmSettings) -> int:
     """Results that a client may have beyond its slots and not have yielded yet."""
     return settings.llm_requests_in_flight // UNREAD_SHARE
-
-
-class Pace(NamedTuple):
-    """How patient a client is: the first wait before another attempt, failures for good in a row until it gives up."""
-
-    backoff_seconds: float = 1.0
-    failures_in_a_row: int = FAILURES_IN_A_ROW
-    probe_seconds: float = 1.0
 
 
 class LlmClient:
@@ -87,14 +69,10 @@ class LlmClient:
         self.endpoint, self.settings = endpoint, settings
         self.budget = budget or Budget(LlmBudgetSettings())
         self._count_tokens = count_tokens
-        self._pace = pace = pace or Pace()
         self._transport = Transport(endpoint, settings)
         self._served = Served(endpoint, self._transport.list_models)
-        self._breaker = Breaker(
-            self._served.is_there, settings.llm_outage_seconds, pace.failures_in_a_row, pace.probe_seconds
-        )
+        self._patience = Patience(self._served, settings, pace or Pace())
         self._slots = asyncio.Semaphore(settings.llm_requests_in_flight)
-        self._throttle = Throttle(settings.llm_requests_in_flight, pace.backoff_seconds)
         self._settled = asyncio.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="llm client", daemon=True)
@@ -110,7 +88,7 @@ class LlmClient:
     @property
     def is_down(self) -> bool:
         """Whether the endpoint was given up: a run should end then, with what it has."""
-        return self._breaker.is_open
+        return self._patience.breaker.is_open
 
     def ask(self, requests: Sequence[Request]) -> list[Result]:
         """One result for each request, in their order. Safe to call from any number of threads."""
@@ -196,7 +174,7 @@ class LlmClient:
 
     async def _count(self, request: Request) -> int | LlmFailure:
         """The tokens of a prompt that fits the context with its answer. Counted ahead, so that no slot waits for it."""
-        n_prompt = await self._retried(lambda attempt, wasted: self._prompt_tokens(request), 0, 0)
+        n_prompt = await self._patience.tried(lambda attempt, wasted: self._prompt_tokens(request), 0, 0)
         limit = self.endpoint.context_tokens
         if isinstance(n_prompt, int) and n_prompt + request.max_answer_tokens > limit:
             detail = f"{n_prompt} tokens and {request.max_answer_tokens} for the answer exceed {limit}"
@@ -207,56 +185,7 @@ class LlmClient:
         async def send(attempt: int, wasted: Usage) -> Result:
             return await self._send(request, n_prompt, attempt, wasted)
 
-        return await self._retried(send, n_prompt, request.max_answer_tokens)
-
-    async def _retried(
-        self, attempt_it: Callable[[int, Usage], Awaitable[T]], n_prompt: int, n_answer: int
-    ) -> T | LlmFailure:
-        """What `attempt_it(attempt, wasted)` returns, tried again after Trouble for as long as that may help.
-
-        What asks for no answer is tried at once, whoever waits.
-        """
-        wasted, n_timeouts, n_failed = Usage(), 0, 0
-        n_most = self.settings.llm_attempts * TURNS_PER_ATTEMPT
-        for attempt in range(1, n_most + 1):
-            if self._served.other:
-                return LlmFailure(MODEL_CHANGED, self._served.other, wasted, 0.0, attempt - 1)
-            if not await self._breaker.allows():
-                why = self._breaker.why or "no answer"
-                return LlmFailure(ENDPOINT_DOWN, why, wasted, 0.0, attempt - 1)
-            n_answered = self._throttle.n_answered
-            try:
-                return await (self._throttled if n_answer else _at_once)(partial(attempt_it, attempt, wasted))
-            except Trouble as trouble:
-                wasted += Usage(n_prompt, 0, n_answer) if trouble.may_be_billed else Usage()
-                n_timeouts += trouble.reason == TIMED_OUT
-                # One of too many only waits for its turn, for as long as others are answered.
-                n_failed += not (trouble.is_too_much and self._throttle.n_answered > n_answered)
-                if trouble.is_lost and not await self._breaker.is_alive():
-                    return LlmFailure(ENDPOINT_DOWN, trouble.detail, wasted, 0.0, attempt)
-                is_last = n_failed == self.settings.llm_attempts or attempt == n_most
-                if trouble.is_final or is_last or n_timeouts == _MAX_TIMEOUTS:
-                    # Who has refused everything so far does not take how requests are put, whatever they ask.
-                    is_of_this_one = self._throttle.n_answered > 0 or trouble.reason != REFUSED
-                    self._breaker.record(trouble.is_own_fault and is_of_this_one, trouble.detail)
-                    return LlmFailure(trouble.reason, trouble.detail, wasted, 0.0, attempt)
-                await asyncio.sleep(max(trouble.wait_seconds, self._backoff_seconds(max(n_failed, 1))))
-        raise AssertionError("the last attempt returns")
-
-    async def _throttled(self, attempt_it: Callable[[], Awaitable[T]]) -> T:
-        """One attempt, when it is its turn."""
-        await self._throttle.enter()
-        end = self._throttle.ended  # also where it is cancelled on its way
-        try:
-            result = await attempt_it()
-            end = self._throttle.answered
-            return result
-        except Trouble as trouble:
-            if trouble.is_too_much:
-                end = partial(self._throttle.refused, trouble.wait_seconds)
-            raise
-        finally:
-            end()
+        return await self._patience.tried(send, n_prompt, request.max_answer_tokens)
 
     async def _send(self, request: Request, n_prompt: int, attempt: int, wasted: Usage) -> Result:
         """One attempt, paid for from the budget. Raises Trouble."""
@@ -275,10 +204,10 @@ class LlmClient:
         finally:
             self.budget.settle(reserved, billed)
             self._wake_waiting()
-        self._breaker.record(succeeded=True)
+        self._patience.breaker.record(succeeded=True)
         reason = await self._unsure(response, choice)
         if reason:
-            detail = self._served.other or self._breaker.why or "nobody could tell which model had answered"
+            detail = self._served.other or self._patience.breaker.why or "nobody could tell which model had answered"
             return LlmFailure(reason, detail, wasted + billed, 0.0, attempt)
         if choice.finish_reason == wire.FILTER:
             return LlmFailure(FILTERED, "the endpoint's filter held the answer back", wasted + billed, 0.0, attempt)
@@ -298,7 +227,7 @@ class LlmClient:
     async def _unsure(self, response: Fetched, choice: Choice) -> str:
         """Why an answer cannot be said to be of the endpoint's model; empty where it is. Waits out a restart."""
         while (state := await self._served.vouch(response.connection, choice.model)) is State.SILENT:
-            if not await self._breaker.is_alive():
+            if not await self._patience.breaker.is_alive():
                 return ENDPOINT_DOWN
         return MODEL_CHANGED if state is State.OTHER else ""
 
@@ -328,12 +257,3 @@ class LlmClient:
             return self._count_tokens(str(wire.prompt_of(request, self.settings)["prompt"])) + 1
         text = "\n".join(message.content for message in request.messages)
         return self._count_tokens(text) + TEMPLATE_TOKENS * (len(request.messages) + 1)
-
-    def _backoff_seconds(self, attempt: int) -> float:
-        """Before the next attempt: twice as long each time, less a random part of up to half."""
-        seconds = min(self._pace.backoff_seconds * 2.0 ** (attempt - 1), _MAX_BACKOFF_SECONDS)
-        return seconds * random.uniform(0.5, 1.0)
-
-
-async def _at_once(attempt_it: Callable[[], Awaitable[T]]) -> T:
-    return await attempt_it()

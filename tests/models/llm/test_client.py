@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from models.errors import RefusedError
 from models.fake_llm import FakeEndpoint, Reply, cut_connection, in_turn, refused
 from models.llm.budget import Budget
-from models.llm.client import COUNTED_AHEAD, Pace
+from models.llm.client import COUNTED_AHEAD
 from models.llm.ending import ending_early, ending_error, ending_failure
+from models.llm.patience import Pace
 from models.llm.records import Answer, LlmFailure, Usage
 from models.llm.settings import LlmBudgetSettings, LlmSettings
 
@@ -223,7 +224,7 @@ def test_retry_after_is_waited_for(serve, monkeypatch):
 
     monkeypatch.setattr("models.llm.client.asyncio.sleep", sleep)
     _, client = serve(in_turn([refused(429, retry_after="7"), refused(429, retry_after="nonsense")], then="yes"))
-    client._throttle._clock = lambda: now[0]
+    client._patience.throttle._clock = lambda: now[0]
     assert client.ask([ask_for("?")])[0].text == "yes"
     assert waits[0] == 7.0 and sum(waits) < 8
 
