@@ -274,3 +274,9 @@ class HandMill:
         """The text of each content of the current version."""
         stored = {e.path: self.table([e]) for shard in self.manifest().shards for e in shard.snapshots}
         return {name: stored[c["snapshot_segment"]][c["snapshot_row"]]["text"] for name, c in self.contents().items()}
+
+
+def fill(mill: HandMill, numbers: Iterable[int], word: str = "word") -> None:
+    """A small text of its own for each number."""
+    for n in numbers:
+        mill.write(f"{n}.txt", f"{word} {n} " * 5)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hand_mill import HandMill
+from hand_mill import HandMill, fill
 
 from transforms.live_units import live_ids, live_rows
 
@@ -8,11 +8,6 @@ from transforms.live_units import live_ids, live_rows
 @pytest.fixture
 def mill(tmp_path) -> HandMill:
     return HandMill(tmp_path, {"accept_deletes": True})
-
-
-def fill(mill: HandMill, numbers, word: str = "word") -> None:
-    for n in numbers:
-        mill.write(f"{n}.txt", f"{word} {n} " * 5)
 
 
 def test_rows_come_in_id_order_without_those_asked_to_be_left_out(mill):

@@ -1,7 +1,7 @@
 """A content shard's segments: what a run adds, when they are written as one, and that work done twice is done once."""
 
 import pytest
-from hand_mill import HandMill
+from hand_mill import HandMill, fill
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,11 +12,6 @@ from transforms.live_units import live_ids
 @pytest.fixture
 def mill(tmp_path) -> HandMill:
     return HandMill(tmp_path, {"accept_deletes": True})
-
-
-def fill(mill: HandMill, numbers, word: str = "word") -> None:
-    for n in numbers:
-        mill.write(f"{n}.txt", f"{word} {n} " * 5)
 
 
 def shard(mill: HandMill):
